@@ -54,7 +54,7 @@ class Columns(Mapping[str, Any]):
 
     @property
     def dtype(self) -> Any:
-        """float32 if every part is float32, else float64."""
+        """Data type: float32 if every part is float32, else float64."""
         alike = all(getattr(part, "dtype", None) == np.float32 for part in self.parts.values())
         return np.dtype(np.float32 if alike else np.float64)
 

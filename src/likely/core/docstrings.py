@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, cached_property
-from inspect import cleandoc
+from inspect import cleandoc, unwrap
 from types import FunctionType
 from typing import TypeVar
 
@@ -17,6 +17,8 @@ Entry = tuple[str, str]
 
 # parameter, or method.parameter where it means something else there → (type, description)
 PARAMETERS: dict[str, Entry] = {
+    "**fields": ("values", "New values by name."),
+    "**how": ("settings", "Settings of the components, such as the `length` of sequences."),
     "**options": ("settings", "Settings of the family, as its constructor takes them."),
     "**params": ("settings", "New values by name."),
     "X": ("array-like (n, d)", "Samples, one per row: an array or a data frame; NaN is a missing value."),
@@ -25,6 +27,7 @@ PARAMETERS: dict[str, Entry] = {
     "ax_": ("matplotlib.axes.Axes, optional", "Axes of the plot, or an array of them: set by `plot`."),
     "belief": ("belief", "The distribution of the state: the result of `initial_belief`, `predict` or `update`."),
     "bits": ("bool, default False", "Measure in bits instead of nats."),
+    "block": ("Block", "Rows with their weights."),
     "checkpoint": ("path, optional", "File that keeps the progress of the fit; a run that was interrupted resumes."),
     "class_prior": ("array-like (C,) or dict, optional", "Class probabilities instead of those that were learned."),
     "classes": ("array-like (C,), optional", "All class labels; needed in the first call where `y` lacks some."),
@@ -44,6 +47,7 @@ PARAMETERS: dict[str, Entry] = {
     "hard": ("bool, default False", "Hard assignments instead of posterior probabilities."),
     "init": ("str or array-like", "How the first iteration starts."),
     "max_iter": ("int", "Largest number of iterations."),
+    "members": ("int, optional", "Number of members of a stack; None is a single distribution."),
     "n_init": ("int", "Number of initializations; the best fit is kept."),
     "tol": ("float", "Iterations end when the objective rises by less, in nats per sample."),
     "length": ("int or sequence of int, optional", "Number of frames per sequence."),
@@ -83,6 +87,7 @@ PARAMETERS: dict[str, Entry] = {
     "y": ("array-like (n,)", "Class labels or targets, one per sample."),
     # where the same name means something else
     "cdf.x": ("array-like", "Points."),
+    "condition.values": ("dict", "Given values by column: numbers, or vectors of n values for a stack of n members."),
     "expect.g": ("callable", "Function of rows (n, d) that returns (n,) or (n, …)."),
     "expect.n": ("int, optional", "Number of samples, where an average of samples is needed."),
     "expect.rng": ("numpy.random.Generator, optional", "Random number generator of these samples."),
@@ -93,18 +98,22 @@ PARAMETERS: dict[str, Entry] = {
     "fit_predict.y": ("ignored", "For the interface of scikit-learn."),
     "log_prob.y": ("array-like (T, d) or sequences", "Observations; NaN is a missing value."),
     "partial_fit.y": ("array-like (n,), optional", "Class labels or targets; densities ignore it."),
+    "log_prob.models": ("Gaussian", "Gaussians: one, or a stack."),
     "plot.label": ("str, optional", "Label of the legend."),
     "predict.inputs": ("array-like, optional", "Known input (control) of the step."),
     "score.y": ("array-like (n,), optional", "Class labels or targets; densities ignore it."),
     "smooth.y": ("array-like (T, d)", "Observations; NaN is a missing value."),
     "update.inputs": ("array-like, optional", "Known input (control) of the step."),
     "update.y": ("array-like (d,)", "The observation; NaN is a missing value."),
+    "weak.means": ("int, default 1", "Number of members that share the covariance."),
+    "weak.strength": ("float", "Weight of the prior, in pseudo-observations."),
 }
 
 # method → (type, description)
 RETURNS: dict[str, Entry] = {
     "cdf": ("ndarray", "P(x ≤ points), per column."),
     "collect": ("statistics", "Sufficient statistics; those of parts of the data add up to those of all."),
+    "condition": ("value", "The conditional distribution of the other columns."),
     "decide": ("ndarray (n,) or Decisions", "Labels of the actions of least expected cost, REJECT or NOVEL."),
     "describe": ("Description", "Facts, tables and notes; prints as text, and renders as HTML or Markdown."),
     "draw": ("value", "A model with sampled parameters."),
@@ -137,6 +146,7 @@ RETURNS: dict[str, Entry] = {
     "predictive": ("density", "The predictive density."),
     "quantile": ("ndarray", "Quantiles, per column."),
     "refit": ("value", "The improved model, of the same type."),
+    "replace": ("value", "The copy."),
     "sample": ("ndarray (n, d)", "Samples; (n, K, d) for a stack of K members."),
     "score": ("float", "The score; larger is better."),
     "score_samples": ("ndarray (n,)", "Log-density per sample."),
@@ -178,9 +188,7 @@ def complete(cls: T) -> T:
             result = CONSTRUCTED if isinstance(member, classmethod) else RETURNS.get(name)
             function.__doc__ = completed(function.__doc__, _arguments(function), name, result)
     if "__doc__" in vars(cls) and cls.__doc__ and not cls.__name__.startswith("_"):
-        made_by, fields = vars(cls).get("__init__"), list(vars(cls).get("__annotations__", ()))
-        arguments = _arguments(made_by) if isinstance(made_by, FunctionType) else fields
-        cls.__doc__ = completed(cls.__doc__, arguments, attributes=fitted_attributes(cls))
+        cls.__doc__ = completed(cls.__doc__, _constructor_arguments(cls), attributes=fitted_attributes(cls))
     return cls
 
 
@@ -286,6 +294,17 @@ def _arguments(function: FunctionType) -> list[str]:
     plain = list(code.co_varnames[:n])
     named = plain[1:] if plain[:1] in (["self"], ["cls"]) else plain
     return [*named, *starred]
+
+
+def _constructor_arguments(cls: type) -> list[str]:
+    """Names of the constructor's arguments, of a dataclass those of its fields; inherited where a class has neither."""
+    for base in cls.__mro__:
+        made_by = vars(base).get("__init__")
+        if isinstance(made_by, FunctionType):
+            return _arguments(unwrap(made_by))
+        if fields := [name for name in vars(base).get("__annotations__", ()) if not name.startswith("_")]:
+            return fields
+    return []
 
 
 def _merged(own: str, shared: dict[str, str], arguments: list[str]) -> str:

@@ -106,7 +106,7 @@ class ConditionalDensity(Protocol[S]):
         ...
 
     def log_prob(self, y: Targets, x: Rows, /) -> Array:
-        """log p(y | x) of each row: (n,), or (n, K) for a stack of K conditional densities."""
+        """Log-density log p(y | x) of each row: (n,), or (n, K) for a stack of K conditional densities."""
         ...
 
     def sample(self, x: Rows, rng: Generator, /) -> Array:
@@ -139,5 +139,5 @@ class Classifier(Protocol):
     """A probabilistic classifier: decisions, the reject option, combination and evaluation need log-posteriors only."""
 
     def log_posterior(self, x: Rows, /) -> Array:
-        """log p(c | x) for each row (n, C); the exponentials of each row sum to 1."""
+        """Log posterior probabilities log p(c | x) for each row (n, C); the exponentials of each row sum to 1."""
         ...

@@ -162,7 +162,7 @@ class ColumnDistribution(Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
+        """Log-density log p(x) of rows. NaN entries are missing values."""
         x = sliceable(x, self.dim)
         me, single = type(self).__name__, self.members is None
         stack = [self] if single else [self.member(k) for k in range(self.members or 0)]
@@ -419,7 +419,7 @@ class ValueDistribution(ColumnDistribution):
                 flat[name][cell] = number
 
     def _log_learned(self, x: Array, **parts: Array) -> Array:
-        """log p of the values in the statistics; count distributions also accept expected (fractional) counts."""
+        """Log-density of the values in the statistics; count distributions also accept expected (fractional) counts."""
         return np.asarray(self._log_pdf(x, **parts))
 
     def objective(self, stats: WeightedValues, prior: AnyPrior | None = None) -> float:
@@ -437,7 +437,7 @@ class ValueDistribution(ColumnDistribution):
 
 
 def table_scorer(distribution: ColumnDistribution, most: Array) -> Callable[[Array], Array]:
-    """log p of rows of counts 0 … most by table lookup; −inf for other values, 0 for missing entries."""
+    """Log-density of rows of counts 0 … most by table lookup; −inf for other values, 0 for missing entries."""
     tables = []
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         for j, top in enumerate(most.tolist()):

@@ -34,10 +34,38 @@ ALONE = 0.05  # share of the sum of squares that one term must have before the t
 
 
 def entropy(distribution: AnyDensity, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
-    """Entropy H[x] = −E[log p(x)] (Herbst 1.6): closed form, sum or quadrature where possible, else n samples.
+    """Entropy H[x] = −E[log p(x)].
 
-    A stack gives one value and one error per member.
+    Closed form, sum or quadrature where possible, else an average over samples. A stack gives one value and one error
+    per member.
 
+    Parameters
+    ----------
+    distribution : density
+        The distribution.
+    bits : bool, default False
+        Measure in bits instead of nats.
+    n : int, default 100,000
+        Number of samples, where they are needed.
+    rng : numpy.random.Generator, optional
+        Random number generator of these samples.
+
+    Returns
+    -------
+    Estimate
+        The entropy and its error.
+
+    See Also
+    --------
+    kl_divergence : Relative entropy of two distributions.
+    mutual_information : Dependence of variables.
+
+    References
+    ----------
+    Cover and Thomas (2006), chapter 2; Herbst and du Preez, lecture notes, 1.6.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.entropy(lk.Gaussian([0.0], 1.0))
     Estimate(value=1.4189385332046727, error=0.0)
@@ -85,7 +113,7 @@ def draws(n: int, whose: str = "entropy") -> int:
 
 
 def scores(distribution: Any, x: Any) -> Array:
-    """log p of rows (n,); NaN raises."""
+    """Log-density of rows (n,); NaN raises."""
     logs = np.asarray(distribution.log_prob(x), dtype=np.float64)
     if np.isnan(logs).any():
         raise DomainError(sentence(type(distribution).__name__, "log_prob must be a number for every row", "NaN"))

@@ -25,11 +25,27 @@ from likely.distributions.distribution import Distribution, added, in_units
 
 @dataclass(frozen=True, eq=False)
 class Product(Distribution):
-    """Product distribution log p(x) = Σ log p_i(x_i) of named, independent parts (Ney 2.6: naive Bayes per class).
+    """Product distribution of named, independent parts.
 
-    Rows are `Columns` (or a dict) with the parts' names; an array is split into consecutive columns, as many per part
-    as it has. Stacks of K members in every part make a stack.
+    log p(x) = Σ log p_i(x_i): naive Bayes per class. Rows are `Columns` (or a dict) with the parts' names; an array is
+    split into consecutive columns, as many per part as it has. Stacks of K members in every part make a stack.
 
+    Parameters
+    ----------
+    components : dict or sequence of pairs
+        Distribution of each part by name.
+
+    See Also
+    --------
+    ProductDensity : The estimator.
+    ProductPrior : Priors of the parts.
+
+    References
+    ----------
+    Ney, lecture notes, 2.6.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> p = Product({"size": lk.Gaussian([0.0, 1.0], 1.0), "visits": lk.Poisson(3.0)})
     >>> p.log_prob(lk.core.Columns(size=[[0.0, 1.0]], visits=[2])).round(4)

@@ -112,7 +112,7 @@ def _only_integers(distribution: Any, draws: Array) -> bool:
 
 
 def log_density(distribution: Any, x: Array) -> Array:
-    """log p of rows; NaN, which overflow may give at extreme values, becomes −inf."""
+    """Log-density of rows; NaN, which overflow may give at extreme values, becomes −inf."""
     logs = np.asarray(distribution.log_prob(x), dtype=np.float64)
     return np.where(np.isnan(logs), -np.inf, logs)
 

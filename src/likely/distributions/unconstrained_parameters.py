@@ -109,8 +109,21 @@ _DOMAINS = {"real": "real", "positive": "positive", "unsigned": "positive", "pro
 
 
 def declare_constraints(distribution: type | str, **constraints: str) -> None:
-    """Declare the domains of a class's parameters: "real", "positive", "probability", "simplex" or "covariance".
+    """Declare the domains of a class's parameters, for inference in unconstrained coordinates.
 
+    Parameters
+    ----------
+    distribution : type or str
+        The class, or its name.
+    **constraints : {"real", "positive", "probability", "simplex", "covariance"}
+        Domain per parameter.
+
+    See Also
+    --------
+    RobbinsMonro : Estimation in unconstrained coordinates.
+
+    Examples
+    --------
     >>> declare_constraints("Rayleigh", scale="positive")
     """
     if not constraints or not set(constraints.values()) <= set(CONSTRAINTS):

@@ -48,15 +48,15 @@ class Deciding(ClassifierMixin):
         return False
 
     def log_posterior(self, X: Any) -> Array:
-        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        """Log posterior probabilities log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         raise NotImplementedError  # abstract
 
     def predict_log_proba(self, X: Rows) -> Array:
-        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        """Log posterior probabilities log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         return self.log_posterior(X)
 
     def predict_proba(self, X: Rows) -> Array:
-        """p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        """Posterior probabilities p(c | x) of each row (n, C), columns in the order of `classes_`."""
         return np.exp(self.log_posterior(X))
 
     def predict(self, X: Rows) -> NDArray[Any]:

@@ -50,7 +50,7 @@ class FixedWeights(Value):
         return self.point()
 
     def log_evidence(self, stats: Any) -> float:
-        """log p of a sequence of labels with these counts."""
+        """Log-density of a sequence of labels with these counts."""
         return self.point().objective(stats)
 
     def log_density(self, model: Any) -> float:

@@ -74,7 +74,7 @@ class FixedComponents(Distribution):
         return self.components.log_prob(x)
 
     def sample(self, n: int, rng: Generator) -> Any:
-        """n draws of each member."""
+        """Draws of each member."""
         return self.components.sample(n, rng)
 
     def collect(self, x: Rows, weight: ArrayLike | None = None, labels: Index | None = None) -> FixedStats:

@@ -149,11 +149,11 @@ class Mixture(Distribution):
     # ---------------------------------------------------------------- density
 
     def log_joint(self, x: Rows) -> Array:
-        """log w_k p_k(x) of each row under each component (n, K)."""
+        """Log joint density log w_k p_k(x) of each row under each component (n, K)."""
         return self._map_rows(x, self.log_joint_block, self.weights.size)
 
     def log_prob(self, x: Rows) -> Array:
-        """log Σ_k w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
+        """Log-density log Σ_k w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
         return self._map_rows(x, self.log_prob_block, self.members)
 
     def log_prob_block(self, block: Any) -> Array:
@@ -162,14 +162,17 @@ class Mixture(Distribution):
         return _logsumexp(joint) if self.members is None else self._log_prob_per_mixture(joint)
 
     def log_posterior(self, x: Rows) -> Array:
-        """log p(k | x) of each row (n, K), in float64 also for float32 rows."""
+        """Log posterior probabilities log p(k | x) of each row (n, K), in float64 also for float32 rows."""
         self._require_single("log_posterior")
         return self._map_rows(
             x, lambda block: self.log_responsibilities(self.log_joint_block(block)), self.size, np.float64
         )
 
     def posterior(self, x: Rows) -> Array:
-        """p(k | x) of each row (n, K), with one exponential per entry; exp(log_posterior) would take two."""
+        """Posterior probabilities p(k | x) of each row (n, K).
+
+        One exponential per entry; exp(log_posterior) would take two.
+        """
         self._require_single("posterior")
         return self._map_rows(x, lambda block: self._shares(self.log_joint_block(block)), self.size, np.float64)
 
@@ -213,7 +216,7 @@ class Mixture(Distribution):
         return np.asarray(self.components.best_log_prob(_as_float64(block)) + self._log_weights)
 
     def best_log_prob(self, block: Any) -> Array:
-        """log of the largest w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
+        """Log of the largest w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
         joint = self._best_joint(block).reshape(-1, *self.weights.shape)
         return np.asarray(joint.max(axis=-1))
 
@@ -223,7 +226,7 @@ class Mixture(Distribution):
         return getattr(self.components, "log_prob_block", self.components.log_prob)
 
     def _log_prob_per_mixture(self, joint: Array) -> Array:
-        """log p of each row under each mixture of a stack (n, C)."""
+        """Log-density of each row under each mixture of a stack (n, C)."""
         logs = joint.T.reshape(len(self.weights), self.size, -1)
         top = logs.max(axis=1)
         logs -= top[:, None, :]
@@ -249,13 +252,13 @@ class Mixture(Distribution):
         return posterior
 
     def sample(self, n: int, rng: Generator, **how: Any) -> Any:
-        """n rows, each from a component drawn by weight; a stack gives (n, C, …). `how` goes to the components."""
+        """Rows, each from a component drawn by weight; a stack gives (n, C, …). `how` goes to the components."""
         if self.members is not None:
             return side_by_side([self.member(c).sample(n, rng, **how) for c in range(self.members)])
         return self.sample_labeled(n, rng, **how)[0]
 
     def sample_labeled(self, n: int, rng: Generator, **how: Any) -> tuple[Any, Index]:
-        """n rows and the component of each; `how` goes to the components, such as the `length` of sequences."""
+        """Rows and the component of each; `how` goes to the components, such as the `length` of sequences."""
         label = np.sort(rng.choice(self.size, n, p=self.weights / self.weights.sum()))
         counts = np.bincount(label, minlength=self.size)
         draws = [self.components.member(k).sample(int(c), rng, **how) for k, c in enumerate(counts) if c]

@@ -60,14 +60,14 @@ class MixturePrior(Value):
         return Mixture(weights.predictive().probs, parts.predictive())
 
     def log_evidence(self, stats: Any) -> float:
-        """log p(labels) + log p(rows | labels), for statistics of labeled rows."""
+        """Log marginal likelihood log p(labels) + log p(rows | labels), for statistics of labeled rows."""
         weights, parts = self._both("log_evidence")
         if not stats.complete:
             raise DomainError(sentence("MixturePrior.log_evidence", "labels and entries must be observed"))
         return float(weights.log_evidence(level_counts(stats.counts)) + np.sum(parts.log_evidence(stats.components)))
 
     def log_density(self, model: Mixture) -> float:
-        """log prior density of a mixture's parameters; what has no prior adds 0."""
+        """Log prior density of a mixture's parameters; what has no prior adds 0."""
         of_weights = 0.0 if self.weights is None else self.weights.log_density(categorical(model.weights))
         return float(
             of_weights + (0.0 if self.components is None else np.sum(self.components.log_density(model.components)))

@@ -99,7 +99,7 @@ class ScaledCopies(Distribution):
         return self.gaussian.log_prob(x)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """n draws of each member."""
+        """Draws of each member."""
         return self.gaussian.sample(n, rng)
 
     def collect(self, x: Rows, weight: ArrayLike | None = None, labels: Index | None = None) -> Any:

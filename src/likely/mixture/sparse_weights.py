@@ -92,7 +92,7 @@ class SparseWeights(Value):
         return cls(np.full(size, 1.0 - rows))
 
     def update(self, stats: Any) -> SparseWeights:
-        """α plus counts; entries below 1 remain where counts are too small."""
+        """Posterior: α plus counts; entries below 1 remain where counts are too small."""
         return SparseWeights.trusted(alpha=self.alpha + stats.counts)
 
     def point(self, rule: PointRule = "mode") -> Categorical:

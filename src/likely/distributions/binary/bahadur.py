@@ -35,12 +35,35 @@ class Bahadur(TruncatedExpansion):
 
     p(x) = Π pⱼ^xⱼ (1 − pⱼ)^(1−xⱼ) · (1 + Σ_{i<j} r_ij zᵢ zⱼ + Σ r_ijk zᵢ zⱼ z_k + …), z = (x − p)/√(p (1 − p)).
 
-    r_S = E[Π_{j ∈ S} zⱼ] are the correlations of two and more columns (Bahadur 1961; named in Ney 2.6.2). With sets of
-    all d columns this is any distribution of binary columns; of order 1 it is `Bernoulli`. Truncated in between, **it
-    can be negative**: `value` shows the expansion; the distribution is its positive part, as with `Walsh`. Missing
-    entries (NaN) are summed out. A constant column (p = 0 or 1) has no correlations. Orders above 1 take at most 20
-    columns.
+    r_S = E[Π_{j ∈ S} zⱼ] are the correlations of two and more columns. With sets of all d columns this is any
+    distribution of binary columns; of order 1 it is `Bernoulli`. Truncated in between, **it can be negative**: `value`
+    shows the expansion; the distribution is its positive part, as with `Walsh`. Missing entries (NaN) are summed out. A
+    constant column (p = 0 or 1) has no correlations. Orders above 1 take at most 20 columns.
 
+    Parameters
+    ----------
+    probs : array-like (d,) or (K, d)
+        Probabilities of a 1.
+    correlations : array-like (M,) or (K, M)
+        Correlations r_S of all sets of at most `order` columns: 1 for the empty set, 0 for single columns, then those
+        of pairs and larger sets.
+    dim : int, optional
+        Number of columns d; by default that of `probs`.
+    order : int, default 2
+        Largest number of columns of a set.
+
+    See Also
+    --------
+    Walsh : Expansion without standardized columns.
+    LogLinear : A model that stays positive.
+    BahadurDensity : The estimator.
+
+    References
+    ----------
+    Bahadur (1961); Ney, lecture notes, 2.6.2.
+
+    Examples
+    --------
     >>> distribution = Bahadur([0.5, 0.5], [1.0, 0.0, 0.0, 0.6])          # of the empty set, x₁, x₂ and the pair
     >>> distribution.value([[0, 0], [0, 1], [1, np.nan]])
     array([0.4, 0.1, 0.5])
@@ -82,7 +105,13 @@ class Bahadur(TruncatedExpansion):
     # ---------------------------------------------------------------- density
 
     def value(self, x: ArrayLike) -> Array:
-        """The expansion itself, possibly negative: (n,), or (n, K) for a stack. NaN entries are summed out."""
+        """The expansion itself, possibly negative; NaN entries are summed out.
+
+        Returns
+        -------
+        ndarray (n,)
+            Values of the expansion; (n, K) for a stack of K members.
+        """
 
         def score(z: Array, observed: Mask, binary: Mask) -> Array:
             return np.stack([np.exp(base) * sums for base, sums in self._each(z, observed, binary)], axis=1)
@@ -90,7 +119,7 @@ class Bahadur(TruncatedExpansion):
         return self._mapped(score, x)
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf where the expansion is not positive."""
+        """Log-density log p(x) of rows; −inf where the expansion is not positive."""
         negative = 0
         cut = self._positive is not None
 

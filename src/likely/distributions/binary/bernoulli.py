@@ -47,12 +47,28 @@ BINARY = "values must be 0 or 1, or NaN for a missing value"
 class Bernoulli(Distribution):
     """Bernoulli distribution of binary columns.
 
-    log p(x) = Σⱼ xⱼ log pⱼ + (1 − xⱼ) log(1 − pⱼ): independent columns of 0 and 1   (Ney 1.4).
+    log p(x) = Σⱼ xⱼ log pⱼ + (1 − xⱼ) log(1 − pⱼ): independent columns of 0 and 1.
 
-    One value with probabilities of a 1 (d,), or a stack of K members (K, d). With p = 0 or 1 the other value
-    has probability 0; so has anything but 0 and 1. NaN is missing. SciPy sparse matrices stay sparse;
-    they cannot hold missing values.
+    With p = 0 or 1 the other value has probability 0; so has anything but 0 and 1. NaN is missing. SciPy sparse
+    matrices stay sparse; they cannot hold missing values.
 
+    Parameters
+    ----------
+    probs : array-like (d,) or (K, d)
+        Probabilities of a 1; (K, d) is a stack of K members.
+
+    See Also
+    --------
+    Beta : The conjugate prior.
+    Binomial : Numbers of successes.
+    BernoulliDensity : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Ney, lecture notes, 1.4.
+
+    Examples
+    --------
     >>> Bernoulli([0.25, 1.0]).log_prob([[1, 1], [0, np.nan], [0, 0], [2, 1]]).round(4)
     array([-1.3863, -0.2877,    -inf,    -inf])
     """
@@ -106,7 +122,7 @@ class Bernoulli(Distribution):
         return (x - probs,)
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
+        """Log-density log p(x) of rows, dense or sparse. NaN is missing."""
         if is_sparse(x):
             x, score = SparseRows.of(x, self.dim, "Bernoulli"), self._sparse
         else:
@@ -182,7 +198,7 @@ class Bernoulli(Distribution):
 
     @property
     def variance(self) -> Array:
-        """p (1 − p)."""
+        """Variance p (1 − p)."""
         return self.probs * (1 - self.probs)
 
     @property

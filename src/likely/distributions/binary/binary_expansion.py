@@ -91,7 +91,7 @@ class SignDistribution(Distribution):
 
     @property
     def variance(self) -> Array:
-        """m (1 − m) of each column, m the probability of a 1."""
+        """Variance m (1 − m) of each column, m the probability of a 1."""
         return np.asarray(self.mean * (1.0 - self.mean))
 
     @property

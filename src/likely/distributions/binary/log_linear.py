@@ -37,7 +37,7 @@ from likely.numerics.walsh_hadamard import expectations
 class LogLinear(SignDistribution):
     """Log-linear model of binary columns; of second order the Ising model.
 
-    log p(x) = Σ_S b_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
+    log p(x) = Σ_S b_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns.
 
     A log-linear model with interactions up to that order; the first weight is −log Z. Order 1 is `Bernoulli`, order 2
     the Ising model (fully visible Boltzmann machine) of spins 2xⱼ − 1 with fields and couplings, order d any positive
@@ -47,6 +47,28 @@ class LogLinear(SignDistribution):
     integrated out. So orders above 1 take at most 20 columns; order 1, independent columns, any number. For pairs of
     more columns there is `ChowLiuTree`.
 
+    Parameters
+    ----------
+    weights : array-like (M,) or (K, M)
+        Weights b_S of all sets of at most `order` columns: first of the empty set (−log Z), then of single
+        columns, pairs and larger sets.
+    dim : int, default 1
+        Number of columns d.
+    order : int, default 2
+        Largest number of columns of a set.
+
+    See Also
+    --------
+    Walsh : Expansion of p(x) itself.
+    ChowLiuTree : Pairs of more than 20 columns.
+    WalshDensity : The estimator, with log=True.
+
+    References
+    ----------
+    Ney, lecture notes, 2.6.2.
+
+    Examples
+    --------
     >>> distribution = LogLinear.normalized([0.0, 0.0, 0.0, 0.5], 2)       # two columns that like to be alike
     >>> np.exp(distribution.log_prob([[0, 0], [0, 1], [1, np.nan]])).round(4)
     array([0.3655, 0.1345, 0.5   ])
@@ -70,7 +92,17 @@ class LogLinear(SignDistribution):
 
     @classmethod
     def normalized(cls, weights: ArrayLike, dim: int, order: int = 2) -> LogLinear:
-        """The distribution with these weights (M,) or (K, M), with the first of them replaced by −log Z."""
+        """The distribution with these weights, with the first of them replaced by −log Z.
+
+        Parameters
+        ----------
+        weights : array-like (M,) or (K, M)
+            Weights of all sets of at most `order` columns.
+        dim : int
+            Number of columns.
+        order : int, default 2
+            Largest number of columns of a set.
+        """
         b = np.array(weights, dtype=np.float64)
         b[..., 0] = 0.0
         b, order = cls.trusted(weights=b, dim=dim, order=order)._sized("weights", "LogLinear")
@@ -81,7 +113,15 @@ class LogLinear(SignDistribution):
 
     @classmethod
     def even(cls, dim: int, order: int = 2, members: int | None = None) -> LogLinear:
-        """The uniform distribution over all cells."""
+        """The uniform distribution over all cells.
+
+        Parameters
+        ----------
+        dim : int
+            Number of columns.
+        order : int, default 2
+            Largest number of columns of a set.
+        """
         order = checked_order(dim, order, "LogLinear")
         b = np.zeros((*(() if members is None else (members,)), number_of_sets(dim, order)))
         b[..., 0] = -dim * np.log(2.0)
@@ -95,7 +135,7 @@ class LogLinear(SignDistribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is missing."""
+        """Log-density log p(x) of rows. NaN is missing."""
 
         def score(z: Array, observed: Mask, binary: Mask) -> Array:
             out = expanded(z, np.atleast_2d(self.weights), self.order)
@@ -107,7 +147,7 @@ class LogLinear(SignDistribution):
         return self._mapped(score, x)
 
     def _marginal(self, z: Array, observed: Mask) -> Array:
-        """log marginal probability of the observed entries of incomplete rows (n, K)."""
+        """Log marginal probability of the observed entries of incomplete rows (n, K)."""
         out = np.zeros((len(z), self.members or 1))
         if self.order == 1:
             b = np.atleast_2d(self.weights)[:, 1:]
@@ -127,7 +167,7 @@ class LogLinear(SignDistribution):
 
     @property
     def probabilities(self) -> Array:
-        """p of all cells 0…00, 0…01, … (2ᵈ,), or (K, 2ᵈ) for a stack; for at most 20 columns."""
+        """Probabilities of all cells 0…00, 0…01, … (2ᵈ,), or (K, 2ᵈ) for a stack; for at most 20 columns."""
         if self.dim > EXACT:
             raise DomainError(sentence("LogLinear", f"cells are listed for at most {EXACT} columns", self.dim))
         cells = np.exp(np.stack(self._log_cells))

@@ -25,14 +25,36 @@ from likely.numerics.walsh_hadamard import expectations as walsh_transform
 class Walsh(TruncatedExpansion):
     """Walsh–Hadamard expansion of the distribution of binary columns.
 
-    p(x) = 2⁻ᵈ Σ_S c_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
+    p(x) = 2⁻ᵈ Σ_S c_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns.
 
     The coefficients are expectations, c_S = E[Π (2xⱼ − 1)], so fitting is averaging. With all 2ᵈ sets this is any
     distribution of binary columns; truncated earlier it sums to one, but **it can be negative**: `value` shows the
     expansion. The distribution is its positive part: `log_prob`, draws and sums are those of the positive part,
     normalized over all cells, and −inf elsewhere, with a warning. `LogLinear` stays positive. Missing entries (NaN) are
-    summed out. There are at most 20 columns. One value has coefficients (M,), a stack (K, M).
+    summed out. There are at most 20 columns.
 
+    Parameters
+    ----------
+    expectations : array-like (M,) or (K, M)
+        Expectations c_S of all sets of at most `order` columns: first of the empty set (1), then of single columns,
+        pairs and larger sets.
+    dim : int, default 1
+        Number of columns d.
+    order : int, default 2
+        Largest number of columns of a set.
+
+    See Also
+    --------
+    LogLinear : Expansion of log p(x), which stays positive.
+    Bahadur : Expansion in standardized columns.
+    WalshDensity : The estimator.
+
+    References
+    ----------
+    Ney, lecture notes, 2.6.2.
+
+    Examples
+    --------
     >>> Walsh.of([0.4, 0.1, 0.2, 0.3]).coefficients.round(12) + 0.0       # of 1, x₁, x₂ and the pair
     array([ 0.25,  0.  , -0.05,  0.1 ])
     >>> Walsh.of([0.05, 0.05, 0.05, 0.85], order=1).value([[0, 0]]).round(12)
@@ -58,7 +80,15 @@ class Walsh(TruncatedExpansion):
 
     @classmethod
     def of(cls, probs: ArrayLike, order: int | None = None) -> Walsh:
-        """Expansion of a table of probabilities of all cells 0…00, 0…01, … (2ᵈ,), exact unless truncated."""
+        """Expansion of a table of probabilities of all cells, exact unless truncated.
+
+        Parameters
+        ----------
+        probs : array-like (2ᵈ,)
+            Probabilities of the cells 0…00, 0…01 and so on.
+        order : int, optional
+            Largest number of columns of a set; None is all.
+        """
         p = parameter(probs, "Walsh", "probs")
         d = int(p.size).bit_length() - 1
         if p.ndim != 1 or d < 1 or p.size != 1 << d:
@@ -91,7 +121,13 @@ class Walsh(TruncatedExpansion):
         return self.expectations * 0.5**self.dim
 
     def value(self, x: ArrayLike) -> Array:
-        """The expansion itself, possibly negative: (n,), or (n, K) for a stack. NaN entries are summed out."""
+        """The expansion itself, possibly negative; NaN entries are summed out.
+
+        Returns
+        -------
+        ndarray (n,)
+            Values of the expansion; (n, K) for a stack of K members.
+        """
 
         def score(z: Array, observed: Mask, binary: Mask) -> Array:
             sums = self._sums(z) * 0.5 ** observed.sum(axis=1)[:, None]
@@ -100,7 +136,7 @@ class Walsh(TruncatedExpansion):
         return self._mapped(score, x)
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf where the expansion is not positive."""
+        """Log-density log p(x) of rows; −inf where the expansion is not positive."""
         negative, cut = 0, self._positive is not None
 
         def score(z: Array, observed: Mask, binary: Mask) -> Array:

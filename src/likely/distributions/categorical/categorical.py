@@ -35,12 +35,29 @@ SUM_TO_ONE = 1e-9
 class Categorical(Distribution):
     """Categorical distribution of one column of levels.
 
-    log p(x = level i) = log πᵢ: one column with L levels   (Herbst 1.2, Ney 1.4).
+    log p(x = level i) = log πᵢ: one column with L levels.
 
-    One value with probabilities (L,), or a stack of K members (K, L). `levels` are strings, numbers or
-    booleans in any order; None means the integers 0 … L − 1. NaN, None and pandas' NA are missing,
-    as is −1 where `levels` is None; any other value has probability 0.
+    NaN, None and pandas' NA are missing, as is −1 where `levels` is None; any other value has probability 0.
 
+    Parameters
+    ----------
+    probs : array-like (L,) or (K, L)
+        Probabilities of the levels; (K, L) is a stack of K members.
+    levels : array-like (L,), optional
+        Strings, numbers or booleans in any order; None means the integers 0 … L − 1.
+
+    See Also
+    --------
+    Dirichlet : The conjugate prior.
+    Multinomial : Counts of several observations.
+    CategoricalDensity : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 1.2; Ney, lecture notes, 1.4.
+
+    Examples
+    --------
     >>> Categorical([0.25, 0.75], levels=["red", "blue"]).log_prob(["blue", None, "pink"]).round(4)
     array([-0.2877,  0.    ,    -inf])
     """
@@ -76,7 +93,13 @@ class Categorical(Distribution):
 
     @classmethod
     def over(cls, levels: Any, members: int | None = None) -> Categorical:
-        """Uniform distribution: `levels` is a list of levels, or their number L for the integers 0 … L − 1."""
+        """Uniform distribution over levels.
+
+        Parameters
+        ----------
+        levels : int or array-like (L,)
+            Levels, or their number L for the integers 0 … L − 1.
+        """
         size = int(levels) if isinstance(levels, int | np.integer) else len(levels)
         if size < 1:
             raise DataError(sentence("Categorical", "at least one level is needed", "none: all values are missing"))
@@ -111,8 +134,20 @@ class Categorical(Distribution):
     # ----------------------------------------------------------------- levels
 
     def encode(self, x: ArrayLike) -> Index:
-        """Codes of values among the levels (n,): −1 where missing, −2 where not a level.
+        """Codes of values among the levels: −1 where missing, −2 where not a level.
 
+        Parameters
+        ----------
+        x : array-like (n,)
+            Values.
+
+        Returns
+        -------
+        ndarray of int (n,)
+            Codes.
+
+        Examples
+        --------
         >>> Categorical.over(["red", "blue"]).encode(["blue", "red", None, "pink"])
         array([ 1,  0, -1, -2])
         """
@@ -164,7 +199,7 @@ class Categorical(Distribution):
         return (out,)
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log π of each value (n,) or (n, 1): (n,), or (n, K) for a stack; 0 where it is missing."""
+        """Log-probability log π of each value (n,) or (n, 1): (n,), or (n, K) for a stack; 0 where it is missing."""
         return map_rows(lambda block: self._table[self.encode(block)], one_column_of(x), self.members)
 
     @cached_property
@@ -274,7 +309,13 @@ class Categorical(Distribution):
         cls, x: Any, weight: Any = None, *, prior: Any = None, engine: Engine | None = None,
         stop: StoppingRule | None = None, levels: ArrayLike | None = None, **options: Any,
     ) -> Self:  # fmt: skip
-        """Relative frequencies (or posterior mode, with a prior); levels are those of all the data."""
+        """Relative frequencies (or posterior mode, with a prior); levels are those of all the data.
+
+        Parameters
+        ----------
+        levels : array-like (L,), optional
+            The levels; None finds them in the data.
+        """
         for name in options.keys() - {"members"}:
             raise no_option("Categorical", name)
         blocks = Blocks.of(x if isinstance(x, Blocks) else one_column_of(x), weight)

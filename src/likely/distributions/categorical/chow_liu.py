@@ -53,14 +53,34 @@ EFFORT = 1 << 20  # columns² levels³ up to which missing values are summed out
 class ChowLiuTree(Leveled, Distribution):
     """Chow–Liu tree: tree-structured distribution of discrete columns.
 
-    p(x) = Πⱼ p(xⱼ | x_parent(j)): columns of few levels on a tree   (Chow and Liu 1968; named in Ney 2.6.2).
+    p(x) = Πⱼ p(xⱼ | x_parent(j)): columns of few levels on a tree.
 
     Levels are numbers: 0 and 1, −1, 0 and 1, or any other, each column with its own. The tree is the maximum spanning
-    tree of the pairwise mutual information, which maximizes the likelihood. Missing entries (NaN) are
-    summed out exactly, by message passing (belief propagation). A value that is not a level has probability 0. `parent`
-    is −1 at the root; `tables[j, a, b]` is p(xⱼ is level b | its parent is level a), and at a root all rows are equal.
-    A leading axis makes a stack: each member has a tree of its own.
+    tree of the pairwise mutual information, which maximizes the likelihood. Missing entries (NaN) are summed out
+    exactly, by message passing (belief propagation). A value that is not a level has probability 0. A leading axis
+    makes a stack: each member has a tree of its own.
 
+    Parameters
+    ----------
+    parent : array-like of int (d,) or (K, d)
+        Parent of each column; −1 at a root.
+    tables : array-like (d, L, L) or (K, d, L, L)
+        Conditional probabilities: `tables[j, a, b]` is p(xⱼ is level b | its parent is level a); at a root all rows are
+        equal.
+    levels : tuple of arrays
+        Levels of each column.
+
+    See Also
+    --------
+    LogLinear : Interactions of binary columns.
+    ChowLiuTreeDensity : The estimator.
+
+    References
+    ----------
+    Chow and Liu (1968); Ney, lecture notes, 2.6.2.
+
+    Examples
+    --------
     >>> x = [[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0]]
     >>> tree = ChowLiuTree.fit(x, prior="weak")
     >>> tree.parent.tolist(), np.exp(tree.log_prob([[1, 1, np.nan], [1, 0, np.nan]])).round(3)
@@ -91,7 +111,13 @@ class ChowLiuTree(Leveled, Distribution):
 
     @classmethod
     def over(cls, levels: tuple[Array, ...], members: int | None = None) -> ChowLiuTree:
-        """Independent uniform columns with these levels (all roots)."""
+        """Independent uniform columns with these levels (all roots).
+
+        Parameters
+        ----------
+        levels : tuple of arrays
+            Levels of each column.
+        """
         levels = checked_levels(levels, "ChowLiuTree")
         if offsets_of(levels)[-1] > WIDE:
             remedy = "leave columns out, or join rare levels"
@@ -157,7 +183,7 @@ class ChowLiuTree(Leveled, Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
+        """Log-density log p(x) of rows, dense or sparse. NaN is missing."""
 
         def evaluate(block: Any) -> Array:
             codes = codes_of(block, self.levels, "ChowLiuTree")
@@ -198,7 +224,20 @@ class ChowLiuTree(Leveled, Distribution):
         return out
 
     def marginals(self, x: ArrayLike | None = None) -> Array:
-        """p(xⱼ = level b | observed entries of a row) (n, d, L) of one tree; marginals (d, L) without rows."""
+        """Marginal probabilities of levels, given the observed entries of rows.
+
+        p(xⱼ = level b | observed entries of a row), of one tree.
+
+        Parameters
+        ----------
+        x : array-like (n, d), optional
+            Rows; None gives the marginals without observations.
+
+        Returns
+        -------
+        ndarray (n, d, L) or (d, L)
+            Probabilities.
+        """
         parent, tables, _ = self._lone()
         if x is None:
             return np.asarray(marginals_given(np.full((1, self.dim), -1, dtype=np.intp), parent, tables)[0])
@@ -352,8 +391,10 @@ class ChowLiuTree(Leveled, Distribution):
         return self.replace(parent=parent, tables=tables)
 
     def objective(self, stats: PairCounts, prior: AnyPrior | None = None) -> float:
-        """Log-likelihood of the statistics, Σⱼ Σ n(parent, xⱼ) log p(xⱼ | parent), plus the entropy of missing values
-        (+ log prior)."""
+        """Log-likelihood of the statistics, plus the entropy of missing values and the log prior.
+
+        Σⱼ Σ n(parent, xⱼ) log p(xⱼ | parent).
+        """
         self._check(stats)
         pairs = stats.pairs.reshape(-1, *stats.pairs.shape[-2:])
         value = float(np.sum(stats.entropy)) + sum(
@@ -368,7 +409,18 @@ class ChowLiuTree(Leveled, Distribution):
         return PseudoData.trusted(distribution=self, stats=pseudo_pair_counts(stats, STRENGTH))
 
     def grown(self, levels: tuple[Array, ...]) -> Self:
-        """A blank model with these levels and as many members."""
+        """A blank model with these levels and as many members.
+
+        Parameters
+        ----------
+        levels : tuple of arrays
+            Levels of each column.
+
+        Returns
+        -------
+        ChowLiuTree
+            The new model.
+        """
         return self if same_levels(self.levels, levels) else type(self).over(levels, self.members)  # type: ignore[return-value]
 
     def _check(self, stats: PairCounts) -> None:

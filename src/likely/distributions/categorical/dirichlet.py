@@ -49,16 +49,36 @@ ON_SIMPLEX = 1e-6  # tolerance of the row sums: single precision is within 1e-7
 class Dirichlet(Distribution):
     """Dirichlet distribution of proportions; also the conjugate prior of probabilities.
 
-    log p(θ | α) = log Γ(α₀) − Σ log Γ(αᵢ) + Σ (αᵢ − 1) log θᵢ on the simplex, α₀ = Σ αᵢ   (Herbst 2.2).
+    log p(θ | α) = log Γ(α₀) − Σ log Γ(αᵢ) + Σ (αᵢ − 1) log θᵢ on the simplex, α₀ = Σ αᵢ.
 
-    The conjugate prior of `Categorical`, with αᵢ − 1 pseudo-counts of level i. One value with
-    α (L,), or a stack of K members (K, L); one prior can be used for a whole stack's statistics. With L = 2 it is
-    the beta distribution (Herbst 2.1): three of three ones predict 4/5 after a uniform prior.
+    The conjugate prior of `Categorical`, with αᵢ − 1 pseudo-counts of level i. One prior can be used for a whole
+    stack's statistics. With L = 2 it is the beta distribution: three of three ones predict 4/5 after a
+    uniform prior.
 
     As a density of compositions it can be fitted: `Dirichlet.fit` solves ψ(αᵢ) − ψ(α₀) = mean of log θᵢ by Minka's
     Newton method for log α. A missing proportion is 1 minus the others; a row that lacks two or more is refused, and
     so is a proportion of 0, which has no logarithm.
 
+    Parameters
+    ----------
+    alpha : array-like (L,) or (K, L)
+        Concentrations α; (K, L) is a stack of K members.
+    levels : array-like (L,), optional
+        Names of the entries; None means 0 … L − 1.
+
+    See Also
+    --------
+    Categorical : Its likelihood.
+    Beta : Two levels.
+    DirichletDensity : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Minka (2000); Herbst and du Preez, lecture notes, 2.2; Herbst and du Preez, lecture notes,
+    2.1.
+
+    Examples
+    --------
     >>> ones = Categorical([0.5, 0.5]).collect([1, 1, 1])
     >>> Dirichlet([1.0, 1.0]).update(ones).predictive().probs
     array([0.2, 0.8])
@@ -81,12 +101,28 @@ class Dirichlet(Distribution):
 
     @classmethod
     def symmetric(cls, size: int, concentration: float = 1.0, levels: Any = None) -> Dirichlet:
-        """The same α for each of `size` levels: 1 is uniform, below 1 sparse, above 1 near equality."""
+        """The same α for each level: 1 is uniform, below 1 sparse, above 1 near equality.
+
+        Parameters
+        ----------
+        size : int
+            Number of levels.
+        concentration : float, default 1.0
+            The concentration α of each level.
+        levels : array-like (L,), optional
+            Names of the levels.
+        """
         return cls(np.full(size, concentration), levels)
 
     @classmethod
     def weak(cls, stats: LevelCounts, levels: ArrayLike | None = None) -> Dirichlet:
-        """Weak prior with one pseudo-count in all, α = 1 + 1/L: the mode is (n + 1/L) / (N + 1)."""
+        """Weak prior with one pseudo-count in all, α = 1 + 1/L: the mode is (n + 1/L) / (N + 1).
+
+        Parameters
+        ----------
+        levels : array-like (L,), optional
+            Names of the levels.
+        """
         size = stats.counts.shape[-1]
         return cls.symmetric(size, 1.0 + 1.0 / size, levels)
 
@@ -125,7 +161,7 @@ class Dirichlet(Distribution):
         return (alpha * (np.log(x) - digamma(alpha) + digamma(alpha.sum())),)
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p of rows of probabilities (n, L): (n,), or (n, K) for a stack; −inf off the simplex.
+        """Log-density of rows of probabilities (n, L): (n,), or (n, K) for a stack; −inf off the simplex.
 
         A row with NaN entries gets the marginal density of the observed ones, the others summed into one.
         """
@@ -146,12 +182,12 @@ class Dirichlet(Distribution):
 
     @property
     def mean(self) -> Array:
-        """αᵢ / α₀."""
+        """Mean αᵢ / α₀."""
         return self.alpha / self.concentration[..., None]
 
     @property
     def variance(self) -> Array:
-        """mᵢ (1 − mᵢ) / (α₀ + 1)."""
+        """Variance mᵢ (1 − mᵢ) / (α₀ + 1)."""
         rest = (self.concentration[..., None] - self.alpha) / self.concentration[..., None]
         return self.mean * rest / (self.concentration[..., None] + 1)
 
@@ -184,7 +220,7 @@ class Dirichlet(Distribution):
         return np.where(total > 0, each / np.where(total > 0, total, 1.0), self.mean)
 
     def entropy(self, bits: bool = False) -> PerMember:
-        """log B(α) + (α₀ − L) ψ(α₀) − Σ (αᵢ − 1) ψ(αᵢ); one per member for a stack."""
+        """Entropy log B(α) + (α₀ − L) ψ(α₀) − Σ (αᵢ − 1) ψ(αᵢ); one per member for a stack."""
         total = self.concentration
         h = gamma_entropy(self.alpha).sum(axis=-1) - gamma_entropy(total) - (self.dim - 1) * digamma(total)
         return in_units(lone(h), bits)
@@ -233,7 +269,7 @@ class Dirichlet(Distribution):
         return self.point("mean")
 
     def log_evidence(self, stats: LevelCounts) -> PerMember:
-        """log marginal likelihood of the observations in sequence, probabilities integrated out; one per member.
+        """Log marginal likelihood of the observations in sequence, probabilities integrated out; one per member.
 
         Σ log Γ(αᵢ + nᵢ)/Γ(αᵢ) − log Γ(α₀ + N)/Γ(α₀). Weights count repetitions.
         """
@@ -242,7 +278,7 @@ class Dirichlet(Distribution):
         return lone(each - log_gamma_ratio(self.concentration, stats.counts.sum(axis=-1)))
 
     def log_density(self, model: Categorical) -> PerMember:
-        """log prior density of the probabilities of a Categorical; one per member for a stack."""
+        """Log prior density of the probabilities of a Categorical; one per member for a stack."""
         if model.probs.shape[-1] != self.dim:
             raise ShapeError(sentence("Dirichlet", f"a model with {self.dim} levels is needed", model.probs.shape))
         return lone(_log_density(self.alpha, model.probs))
@@ -336,7 +372,7 @@ class Dirichlet(Distribution):
 
 
 def _log_density(alpha: Array, x: Array) -> Array:
-    """log p of points (..., L); NaN entries are summed into one more entry, 1 minus the others.
+    """Log-density of points (..., L); NaN entries are summed into one more entry, 1 minus the others.
 
     Gamma distributions of rate α₀ over the gamma distribution of their sum, Π Gamma(xᵢ | αᵢ, α₀) / Gamma(1 | α₀, α₀),
     which is accurate for large α; the last term corrects for a sum of x that rounding has moved from 1.
@@ -355,7 +391,6 @@ def _log_density(alpha: Array, x: Array) -> Array:
     with np.errstate(invalid="ignore"):
         value = each.sum(axis=-1) - log_gamma_density(1.0, total, total) - np.where(whole, total * rest, 0.0)
     return np.where(off | np.isnan(value), -np.inf, value)
-
 
 
 def _mean_logs(stats: FeatureSums) -> Array:

@@ -56,11 +56,25 @@ class DirichletMultinomial(Distribution):
 
     log p(x | N) = log N! Γ(α₀) / Γ(N + α₀) + Σⱼ log Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!), α₀ = Σ αⱼ   (Pólya urn).
 
-    The predictive distribution of a row of counts, given its total N, under a `Dirichlet` prior of the probabilities.
-    One value with α (d,), or a stack of K members (K, d); `length` is the total of rows that `sample` draws. A negative
-    count has probability 0; with NaN entries the row is that of the observed columns given their total, which has the
-    same distribution with their α.
+    The predictive distribution of a row of counts, given its total N, under a `Dirichlet` prior of the probabilities. A
+    negative count has probability 0; with NaN entries the row is that of the observed columns given their total, which
+    has the same distribution with their α.
 
+    Parameters
+    ----------
+    alpha : array-like (d,) or (K, d)
+        Concentrations α; (K, d) is a stack of K members.
+    length : float, default 1.0
+        Total of the rows that `sample` draws.
+
+    See Also
+    --------
+    Multinomial : The same with known probabilities.
+    Dirichlet : The distribution of the probabilities.
+    DirichletMultinomialDensity : The estimator.
+
+    Examples
+    --------
     >>> DirichletMultinomial([1.0, 1.0]).log_prob([[0, 2], [1, 1], [2, 0]]).round(4)
     array([-1.0986, -1.0986, -1.0986])
     """
@@ -98,7 +112,7 @@ class DirichletMultinomial(Distribution):
         return self.replace(alpha=self.alpha[np.asarray(index)])
 
     def log_prob(self, x: Rows) -> Array:
-        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; warns of fractions."""
+        """Log-density log p(x | N) of rows, dense or sparse; warns of fractions."""
         warn_of_fractions(x, "DirichletMultinomial", EXPECTED)
         return map_rows(self.log_prob_block, count_rows(x, self.dim, "DirichletMultinomial"), self.members)
 
@@ -232,7 +246,7 @@ class DirichletMultinomial(Distribution):
 
 
 def _log_urn(counts: Array, observed: Any, total: Array, alpha: Array) -> Array:
-    """log p of rows of counts; unobserved columns are left out."""
+    """Log-density of rows of counts; unobserved columns are left out."""
     there = np.where(observed, alpha, 0.0)
     whole = np.where(observed.any(axis=1), there.sum(axis=1), 1.0)[:, None]
     low = summation_error(alpha, alpha.sum()) if observed.all() else 0.0

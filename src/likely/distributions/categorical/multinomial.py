@@ -51,17 +51,35 @@ SMALLEST = 1e-290  # probability of the observed columns below which the missing
 class Multinomial(Distribution):
     """Multinomial distribution of counts with a given total.
 
-    log p(x | N) = log Γ(N + 1) − Σⱼ log Γ(xⱼ + 1) + Σⱼ xⱼ log pⱼ: counts in d columns, N of them in all   (Ney 1.4).
+    log p(x | N) = log Γ(N + 1) − Σⱼ log Γ(xⱼ + 1) + Σⱼ xⱼ log pⱼ: counts in d columns, N of them in all.
 
-    One value with probabilities (d,), or a stack of K members (K, d). The distribution is that of a row *given its
-    total* N = Σ xⱼ: it does not model the total, so probabilities sum to one over the rows of
-    each total. `length` is the total of rows that `sample` draws, and that `mean` and `entropy` refer to.
+    The distribution is that of a row *given its total* N = Σ xⱼ: it does not model the total, so probabilities sum to
+    one over the rows of each total.
 
     Fractions (expected counts, tf-idf weights) are scored by the same formula, which is then not a probability: `fit`
     warns of them; `log_prob` does not, as EM evaluates expected counts. A negative count has probability 0. Where
     entries are NaN, the row is that of the observed columns given *their* total, with probabilities p / Σ p of
     those columns. SciPy sparse matrices stay sparse; they cannot hold missing values.
 
+    Parameters
+    ----------
+    probs : array-like (d,) or (K, d)
+        Probabilities of the columns; (K, d) is a stack of K members.
+    length : float, default 1.0
+        Total of the rows that `sample` draws, and that `mean` and `entropy` refer to.
+
+    See Also
+    --------
+    Categorical : A single observation.
+    DirichletMultinomial : Overdispersed counts.
+    MultinomialDensity : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Ney, lecture notes, 1.4.
+
+    Examples
+    --------
     >>> Multinomial([0.2, 0.3, 0.5]).log_prob([[1, 0, 2], [0, np.nan, 0], [1, np.nan, 1]]).round(4)
     array([-1.8971,  0.    , -0.8961])
     """
@@ -113,7 +131,7 @@ class Multinomial(Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Rows) -> Array:
-        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; warns of fractions."""
+        """Log-density log p(x | N) of rows, dense or sparse; warns of fractions."""
         warn_of_fractions(x, "Multinomial", EXPECTED)
         return map_rows(self.log_prob_block, count_rows(x, self.dim, "Multinomial"), self.members)
 
@@ -123,7 +141,7 @@ class Multinomial(Distribution):
         return scores if self.members else scores[:, 0]
 
     def _score(self, block: Any) -> Array:
-        """log p(x | N) of a block under each member (n, K)."""
+        """Log-density log p(x | N) of a block under each member (n, K)."""
         if isinstance(block, SparseRows):
             possible = block.lowest >= 0 or row_sums((block.matrix.data < 0).astype(float), block.matrix.indptr) == 0
             out = self._by_product(block.matrix, block.log_coefficients)

@@ -46,12 +46,26 @@ class Independence(NamedTuple):
 class ProbabilityTable(Value):
     """Joint probability table of discrete variables.
 
-    p(a, b, …): the joint distribution of named variables with finitely many levels   (Herbst 1.2, Ney 1.3).
+    p(a, b, …): the joint distribution of named variables with finitely many levels.
 
-    Each keyword names a variable and gives the probability of each level; several are independent. `times`
-    multiplies by a conditional distribution, `condition` applies Bayes' theorem, `marginal` sums out the other
-    variables.
+    Several variables of the constructor are independent. `times` multiplies by a conditional distribution, `condition`
+    applies Bayes' theorem, `marginal` sums out the other variables.
 
+    Parameters
+    ----------
+    **variables : dict
+        Per variable, by name: the probability of each level.
+
+    See Also
+    --------
+    Categorical : One variable.
+
+    References
+    ----------
+    Bishop (2006), chapter 1; Herbst and du Preez, lecture notes, 1.2; Ney, lecture notes, 1.3.
+
+    Examples
+    --------
     >>> rates = {"forged": {"reject": 0.96, "accept": 0.04}, "genuine": {"reject": 0.04, "accept": 0.96}}
     >>> p = ProbabilityTable(S={"forged": 0.0004, "genuine": 0.9996}).times("M1", given="S", rows=rates)
     >>> round(p.condition(M1="reject").marginal("S")["forged"], 4)
@@ -75,13 +89,30 @@ class ProbabilityTable(Value):
 
     @classmethod
     def joint(cls, probs: ArrayLike, variables: Mapping[str, Any]) -> ProbabilityTable:
-        """From an array with one axis per variable: `variables` names them in order, each with its levels."""
+        """Joint distribution from an array with one axis per variable.
+
+        Parameters
+        ----------
+        probs : array-like (L1, L2, …)
+            Probabilities.
+        variables : dict
+            Levels of each variable by name, in the order of the axes.
+        """
         return cls._of(numbers(probs, "ProbabilityTable").copy(), variables, None)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, variables: Mapping[str, Any]) -> ProbabilityTable:
         """Relative frequencies of an array of counts; the total is kept for `independence_test`.
 
+        Parameters
+        ----------
+        counts : array-like (L1, L2, …)
+            Counts, one axis per variable.
+        variables : dict
+            Levels of each variable by name, in the order of the axes.
+
+        Examples
+        --------
         >>> t = ProbabilityTable.from_counts([[30, 10], [10, 30]], {"A": ["x", "y"], "B": [0, 1]})
         >>> t.independence_test("A", "B").statistic
         20.0
@@ -93,7 +124,13 @@ class ProbabilityTable(Value):
 
     @classmethod
     def from_rows(cls, rows: Any, weight: ArrayLike | None = None) -> ProbabilityTable:
-        """Relative frequencies of the columns of a table (dict, Columns or data frame), over complete rows."""
+        """Relative frequencies of the columns of a table, over complete rows.
+
+        Parameters
+        ----------
+        rows : dict, Columns or data frame
+            The table.
+        """
         columns = Columns(rows)
         levels = {name: _distinct(columns[name], name) for name in columns}
         sizes = tuple(len(found) for found in levels.values())
@@ -139,9 +176,22 @@ class ProbabilityTable(Value):
     ) -> ProbabilityTable:
         """Joint distribution with one more variable: p(…, name) = p(…) p(name | given).
 
-        `rows` is {level of given: {level of name: probability}}, keyed by tuples where several are given; with
-        none given it is {level: probability}. Or an array with an axis for each given variable and a last one for
-        the `levels` of the new.
+        Parameters
+        ----------
+        name : str
+            The new variable.
+        given : str or sequence of str, optional
+            The variables that it depends on.
+        rows : dict or array-like
+            {level of given: {level of name: probability}}, keyed by tuples where several are given; with none given
+            {level: probability}. Or an array with an axis for each given variable and a last one for the new.
+        levels : array-like, optional
+            Levels of the new variable, where `rows` is an array.
+
+        Returns
+        -------
+        ProbabilityTable
+            The joint distribution.
         """
         if name in self.names:
             raise DomainError(sentence("ProbabilityTable.times", "a new variable needs a new name", repr(name)))
@@ -166,17 +216,40 @@ class ProbabilityTable(Value):
         return float(self.probs[tuple(self._place(i, level) for i, level in enumerate(event))])
 
     def probability(self, **event: Any) -> float:
-        """p(event): each keyword gives a variable's level, or a collection of levels.
+        """Probability of an event.
 
+        Parameters
+        ----------
+        **event : level or collection of levels
+            Per variable: its level, or several of them.
+
+        Returns
+        -------
+        float
+            The probability.
+
+        Examples
+        --------
         >>> ProbabilityTable(die=dict.fromkeys(range(1, 7), 1 / 6)).probability(die=[2, 4, 6])
         0.5
         """
         return float(self._restricted(event).sum())
 
     def condition(self, **event: Any) -> ProbabilityTable:
-        """p(rest | event) by Bayes' theorem. A variable with one given level is dropped; one with several stays.
+        """Conditional distribution p(rest | event) by Bayes' theorem.
 
-        None means missing: such a variable is summed out.
+        A variable with one given level is dropped; one with several stays. None means missing: such a variable is
+        summed out.
+
+        Parameters
+        ----------
+        **event : level, collection of levels or None
+            Per variable: its level, several of them, or None.
+
+        Returns
+        -------
+        ProbabilityTable
+            The conditional distribution.
         """
         part = self._restricted(event)
         p = float(part.sum())
@@ -194,7 +267,18 @@ class ProbabilityTable(Value):
         return self.trusted(probs=part.sum(axis=tuple(gone)) / p, names=names, levels=levels, total=None)
 
     def marginal(self, *names: str) -> ProbabilityTable:
-        """Marginal distribution of some variables, in the given order; the others are summed out."""
+        """Marginal distribution of some variables, in the given order; the others are summed out.
+
+        Parameters
+        ----------
+        *names : str
+            The variables that remain.
+
+        Returns
+        -------
+        ProbabilityTable
+            The marginal distribution.
+        """
         axes = self._axes(names)
         if not axes:
             raise DomainError(sentence("ProbabilityTable.marginal", "at least one variable is needed", "none"))
@@ -204,6 +288,18 @@ class ProbabilityTable(Value):
     def given(self, *names: str) -> ConditionalTable:
         """Conditional distribution p(rest | names): one distribution for each combination of levels.
 
+        Parameters
+        ----------
+        *names : str
+            The variables that are given.
+
+        Returns
+        -------
+        ConditionalTable
+            The distributions, indexed by levels.
+
+        Examples
+        --------
         >>> p = ProbabilityTable.joint([[0.1, 0.3], [0.3, 0.3]], {"A": ["x", "y"], "B": ["u", "v"]})
         >>> p.given("A")["x"]["u"]
         0.25
@@ -230,9 +326,19 @@ class ProbabilityTable(Value):
     # ---------------------------------------------------------------- as a density
 
     def log_prob(self, rows: Any) -> Array:
-        """log p of each row (n,): a dict, Columns or data frame by name, or rows of levels (n, k) in order.
+        """Log-probability of each row.
 
         Missing values (None, NaN, or a missing column) are summed out; values that are not levels have −∞.
+
+        Parameters
+        ----------
+        rows : dict, Columns, data frame or array-like (n, k)
+            Columns by name, or rows of levels in order.
+
+        Returns
+        -------
+        ndarray (n,)
+            Log-probabilities.
         """
         columns = self._columns(rows)
         codes = np.stack([_encode(columns[name], levels) for name, levels in zip(self.names, self.levels, strict=True)])
@@ -247,7 +353,13 @@ class ProbabilityTable(Value):
         return out
 
     def sample(self, n: int, rng: Generator) -> Columns:
-        """n draws, as columns by name."""
+        """Random samples, as columns by name.
+
+        Returns
+        -------
+        Columns
+            Samples, by name of the variable.
+        """
         sums = np.cumsum(self.probs.ravel())
         cells = np.searchsorted(sums, rng.random(n) * sums[-1], side="right")
         at = np.unravel_index(cells, self.probs.shape)
@@ -260,13 +372,48 @@ class ProbabilityTable(Value):
         return float(in_units(-xlogy(self.probs, self.probs).sum(), bits))
 
     def mutual_information(self, a: Names, b: Names, given: Names | None = None, bits: bool = False) -> float:
-        """I(a; b | given) = Σ p log p(a, b | given) / (p(a | given) p(b | given)); 0 where they are independent."""
+        """Mutual information I(a; b | given), 0 where they are independent.
+
+        I(a; b | given) = Σ p log p(a, b | given) / (p(a | given) p(b | given)).
+
+        Parameters
+        ----------
+        a : str or sequence of str
+            Variables.
+        b : str or sequence of str
+            Other variables.
+        given : str or sequence of str, optional
+            Variables that are given.
+
+        Returns
+        -------
+        float
+            In nats, or bits.
+        """
         joint, product = self._against(a, b, given)
         return float(in_units(max(0.0, rel_entr(joint, product).sum()), bits))
 
     def independent(self, a: Names, b: Names, given: Names | None = None, tolerance: float = 1e-9) -> bool:
-        """Whether p(a, b | given) = p(a | given) p(b | given) in every cell, up to the relative tolerance.
+        """Whether p(a, b | given) = p(a | given) p(b | given) in every cell.
 
+        Parameters
+        ----------
+        a : str or sequence of str
+            Variables.
+        b : str or sequence of str
+            Other variables.
+        given : str or sequence of str, optional
+            Variables that are given.
+        tolerance : float, default 1e-9
+            Largest relative difference.
+
+        Returns
+        -------
+        bool
+            Whether they are independent.
+
+        Examples
+        --------
         >>> ProbabilityTable(A={0: 0.3, 1: 0.7}, B={0: 0.5, 1: 0.5}).independent("A", "B")
         True
         """
@@ -279,6 +426,22 @@ class ProbabilityTable(Value):
         """Pearson's χ² (or "g", the likelihood ratio) of counts against independence, summed over `given`.
 
         Degrees of freedom are (rows − 1)(columns − 1) per level of `given`, without empty rows and columns.
+
+        Parameters
+        ----------
+        a : str or sequence of str
+            Variables.
+        b : str or sequence of str
+            Other variables.
+        given : str or sequence of str, optional
+            Variables that are given.
+        kind : {"chi2", "g"}, default "chi2"
+            Pearson's χ², or the likelihood ratio G.
+
+        Returns
+        -------
+        Independence
+            Statistic, degrees of freedom and p-value.
         """
         if self.total is None:
             expected = "a test needs the total count"

@@ -73,17 +73,41 @@ class _Reweighted(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Elliptical(Centered, Distribution):
-    """Elliptical distribution p(x) = c det(S)^{−1/2} f(q), q = (x − μ)ᵀ S⁻¹ (x − μ), radial profile f   (Ney 1.5).
+    """Elliptical distribution with a radial profile.
 
-    `profile` is a name: "gaussian" e^{−q/2}, "t" (1 + q/ν)^{−(ν+d)/2}, "laplace" e^{−√q}, "power" e^{−q^β/2},
-    "logistic" e^{−√q}/(1 + e^{−√q})², "uniform" (1 inside the ellipse q ≤ 1), with `shape` ν or β; or a function
-    log f(q), whose normalization constant is computed by adaptive quadrature to 1e-10 (it cannot be saved to a file).
-    `scale` is S: a number, (d,), (d, d), or (K, d, d) for a stack.
+    p(x) = c det(S)^{−1/2} f(q), q = (x − μ)ᵀ S⁻¹ (x − μ).
+
+    The radial profile f is "gaussian" e^{−q/2}, "t" (1 + q/ν)^{−(ν+d)/2}, "laplace" e^{−√q}, "power" e^{−q^β/2},
+    "logistic" e^{−√q}/(1 + e^{−√q})², "uniform" (1 inside the ellipse q ≤ 1), or a function.
 
     Maximum likelihood by iteratively reweighted moments, with weights r = −2f′(q)/f(q). Where log f is convex in q (all
     but "power" with β > 1 and "uniform") each step increases the likelihood; elsewhere steps are halved until they do.
     Rows must be complete: marginals have the same profile only for "gaussian" and "t".
 
+    Parameters
+    ----------
+    profile : str or callable
+        Name of the profile, or a function log f(q), whose normalization constant is computed by adaptive quadrature to
+        1e-10 (it cannot be saved to a file).
+    center : array-like (d,) or (K, d)
+        Center μ.
+    scale : float or array-like, default 1.0
+        Scale matrix S: a number, (d,), (d, d), or (K, d, d) for a stack.
+    shape : float, optional
+        Parameter ν of "t", or β of "power".
+
+    See Also
+    --------
+    Gaussian : The Gaussian profile, with missing values.
+    StudentT : The t profile, with missing values.
+    EllipticalDensity : The estimator.
+
+    References
+    ----------
+    Ney, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> Elliptical("laplace", [0.0], 1.0).log_prob([[0.0], [2.0]]).round(4)
     array([-0.6931, -2.6931])
     >>> Elliptical(lambda q: -0.5 * q, [0.0, 0.0], 1.0).log_prob([[0.0, 0.0]]).round(6)
@@ -157,7 +181,7 @@ class Elliptical(Centered, Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) of complete rows (n, d): (n,), or (n, K) for a stack."""
+        """Log-density log p(x) of complete rows (n, d): (n,), or (n, K) for a stack."""
         x = sliceable(x, self.dim)
         form = self._gaussian.form
         logdet = form.logdet if self.members else form.logdet[0]

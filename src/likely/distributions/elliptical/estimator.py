@@ -17,15 +17,31 @@ from likely.estimation.parameter_constraints import Interval, StrOptions
 
 
 class EllipticalDensity(DensityEstimator):
-    """Estimate center and scale of an elliptical density with a given radial profile: `model_` is an `Elliptical`.
-
-    - **profile**: "power" e^{−q^β/2}, "gaussian", "t", "laplace" or "logistic"; or a function log f(q), with which
-      the estimator cannot be saved.
-    - **shape**: β of "power" (½ if None: Laplace tails; 1 is the Gaussian; above 1, lighter tails), ν of "t".
-    - **prior**: "weak" (a Gaussian's, in the units of the profile), None for maximum likelihood, or a `Prior`.
+    """Estimate center and scale of an elliptical density with a given radial profile.
 
     Rows must be complete, and are stored: a general profile has no sufficient statistic of fixed size.
 
+    Parameters
+    ----------
+    profile : {"power", "gaussian", "t", "laplace", "logistic"} or callable, default "power"
+        "power" e^{−q^β/2}, "gaussian", "t", "laplace" or "logistic"; or a function log f(q), with which the estimator
+        cannot be saved.
+    shape : float, optional
+        Β of "power" (½ if None: Laplace tails; 1 is the Gaussian; above 1, lighter tails), ν of "t".
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (a Gaussian's, in the units of the profile), None for maximum likelihood, or a `Prior`.
+
+    Attributes
+    ----------
+    model_ : Elliptical
+        The fitted density.
+
+    See Also
+    --------
+    Elliptical : The distribution.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).laplace([1.0, 5.0], 1.0, (500, 2))
     >>> lk.distributions.EllipticalDensity("power", 0.5).fit(X).center_.round(1)

@@ -27,17 +27,38 @@ from likely.estimation.sparse_validation import checked_sparse, odd_columns, war
 
 
 class BernoulliDensity(DensityEstimator):
-    """Independent Bernoulli columns, one probability each: `model_` is a `Bernoulli`.
+    """Independent Bernoulli columns, one probability each.
 
     Rows are dense or sparse (SciPy's matrices stay sparse). A classifier with this density is Bernoulli naive
     Bayes: `BayesClassifier(BernoulliDensity(prior=1.0))` has the posteriors of scikit-learn's `BernoulliNB(alpha=1.0)`.
 
-    - **prior**: "weak" (`Beta.weak`: one pseudo-count at the column's own mean), None for maximum likelihood, a number
-      α (α pseudo-counts of 1 and of 0 in each column), or a `Prior`.
-    - **threshold**: numbers above it are 1, the others 0, with a warning if there were any but 0 and 1;
-      None: anything but 0 and 1 is an error in `fit`, and has probability 0 afterwards.
-    - **predictive**: True integrates out the probabilities: the mean of their posterior, not its mode.
+    Parameters
+    ----------
+    prior : {"weak"}, float, Prior or None, default "weak"
+        "weak" (`Beta.weak`: one pseudo-count at the column's own mean), None for maximum likelihood, a number α (α
+        pseudo-counts of 1 and of 0 in each column), or a `Prior`.
+    threshold : float or None, default 0.0
+        Numbers above it are 1, the others 0, with a warning if there were any but 0 and 1; None: anything but 0 and 1
+        is an error in `fit`, and has probability 0 afterwards.
+    predictive : bool, default False
+        True integrates out the probabilities: the mean of their posterior, not its mode.
 
+    Attributes
+    ----------
+    model_ : Bernoulli
+        The fitted density.
+
+    See Also
+    --------
+    Bernoulli : The distribution.
+    WalshDensity : Dependent columns.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Ney, lecture notes, 1.4.
+
+    Examples
+    --------
     >>> from likely.distributions.estimators.binary_densities import BernoulliDensity
     >>> BernoulliDensity(prior=1.0).fit([[1, 0], [1, 1], [1, 0]]).probs_
     array([0.8, 0.4])
@@ -175,20 +196,43 @@ def _plus_minus(X: Any) -> Any:
 
 
 class WalshDensity(BinaryDensity):
-    """Dependent binary columns: `model_` is a `Walsh` expansion, or with log=True a `LogLinear` model (Ney 2.6.2).
-
-    - **order**: highest order of interaction: 1, 2 (pairs), …; more than there are columns means all of them.
-    - **log**: False expands p(x): means, no iteration, but it can be negative: the positive part counts, and log p
-      is −inf elsewhere, with a warning. True expands log p(x), which stays positive: exact maximum likelihood; missing
-      values are integrated out, by EM.
-    - **prior**: "weak" (one pseudo-row of independent columns about the pooled means), None for maximum likelihood, a
-      number of such rows, or a `Prior`.
-    - **threshold**: numbers above it are 1, the others 0, with a warning if there were any but 0 and 1 (or −1 and 1);
-      None: anything but 0 and 1 is an error in `fit`, and has probability 0 afterwards.
+    """Expansion of the density of dependent binary columns, or of its logarithm.
 
     Both sum over all cells, of at most 20 columns; with more, use `ChowLiuTreeDensity`. Statistics are additive:
     `partial_fit` equals the batch. Sparse rows are made dense block by block.
 
+    Parameters
+    ----------
+    order : int, default 2
+        Highest order of interaction: 1, 2 (pairs), …; more than there are columns means all of them.
+    log : bool, default False
+        False expands p(x): means, no iteration, but it can be negative: the positive part counts, and log p is −inf
+        elsewhere, with a warning. True expands log p(x), which stays positive: exact maximum likelihood; missing values
+        are integrated out, by EM.
+    prior : {"weak"}, float, Prior or None, default "weak"
+        "weak" (one pseudo-row of independent columns about the pooled means), None for maximum likelihood, a number of
+        such rows, or a `Prior`.
+    threshold : float or None, default 0.0
+        Numbers above it are 1, the others 0, with a warning if there were any but 0 and 1 (or −1 and 1); None: anything
+        but 0 and 1 is an error in `fit`, and has probability 0 afterwards.
+
+    Attributes
+    ----------
+    model_ : Walsh or LogLinear
+        The fitted density; a log-linear model with log=True.
+
+    See Also
+    --------
+    Walsh : Expansion of p(x).
+    LogLinear : Expansion of log p(x).
+    ChowLiuTreeDensity : More than 20 columns.
+
+    References
+    ----------
+    Ney, lecture notes, 2.6.2.
+
+    Examples
+    --------
     >>> from likely.distributions.estimators.binary_densities import WalshDensity
     >>> w = WalshDensity(2, log=True, prior=None).fit([[0, 0], [1, 1], [1, 1], [0, 1], [1, 0]])
     >>> w.model_.probabilities.round(6)
@@ -220,12 +264,38 @@ class WalshDensity(BinaryDensity):
 
 
 class BahadurDensity(BinaryDensity):
-    """Bahadur–Lazarsfeld expansion: `model_` is a `Bahadur` with probabilities, and correlations up to `order`.
+    """Bahadur–Lazarsfeld expansion of the density of dependent binary columns.
 
     Order 1 is `BernoulliDensity`. Truncated below the number of columns the expansion can be negative, and then log p
     is −inf, with a warning; `WalshDensity(log=True)` stays positive. Prior, threshold, weights, missing values and
     `partial_fit` are as there.
 
+    Parameters
+    ----------
+    order : int, default 2
+        Highest order of correlations; more than there are columns means all of them.
+    prior : {"weak"}, float, Prior or None, default "weak"
+        Pseudo-rows of independent columns about the pooled means: "weak" is one; None is maximum likelihood.
+    threshold : float or None, default 0.0
+        Numbers above it are 1, the others 0, with a warning if there were any but 0 and 1; None: anything but 0 and 1
+        is an error in `fit`, and has probability 0 afterwards.
+
+    Attributes
+    ----------
+    model_ : Bahadur
+        The fitted density.
+
+    See Also
+    --------
+    Bahadur : The distribution.
+    WalshDensity : An expansion that stays positive, with log=True.
+
+    References
+    ----------
+    Bahadur (1961); Ney, lecture notes, 2.6.2.
+
+    Examples
+    --------
     >>> from likely.distributions.estimators.binary_densities import BahadurDensity
     >>> b = BahadurDensity(prior=None).fit([[0, 0], [1, 1], [1, 1], [0, 0]])
     >>> b.model_.probs, b.model_.correlations

@@ -36,15 +36,35 @@ class NotACategory(DataError, TypeError):
 
 
 class CategoricalDensity(DensityEstimator):
-    """Categorical columns: `model_` is a `Categorical`, or a `Product` of them for several columns.
+    """Categorical columns, independent of each other.
 
     Levels are strings, numbers or booleans, found in the data; `partial_fit` may add new ones. None and NaN
     are missing. A level not seen in training has probability 0.
 
-    - **prior**: "weak" (one pseudo-count, spread over the levels), None for maximum likelihood, a number α
-      (Dirichlet with α pseudo-counts of each level, so 1 is Laplace smoothing), or a `Prior`.
-    - **predictive**: True integrates out the probabilities: the mean of their posterior, not its mode.
+    Parameters
+    ----------
+    prior : {"weak"}, float, Prior or None, default "weak"
+        "weak" (one pseudo-count, spread over the levels), None for maximum likelihood, a number α (Dirichlet with α
+        pseudo-counts of each level, so 1 is Laplace smoothing), or a `Prior`.
+    predictive : bool, default False
+        True integrates out the probabilities: the mean of their posterior, not its mode.
 
+    Attributes
+    ----------
+    model_ : Categorical or Product
+        The fitted density; a product for several columns.
+
+    See Also
+    --------
+    Categorical : The distribution.
+    ChowLiuTreeDensity : Dependent columns.
+
+    References
+    ----------
+    Bishop (2006), chapter 2.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> d = lk.CategoricalDensity(prior=None).fit([["red"], ["blue"], ["red"], ["red"]])
     >>> d.model_.levels.tolist(), d.model_.probs.tolist()
@@ -216,7 +236,7 @@ MANY, FEW = 64, 8  # levels beyond which a column looks continuous; for mostly u
 
 
 class ChowLiuTreeDensity(DensityEstimator):
-    """Chow–Liu tree of discrete columns: `model_` is a `ChowLiuTree`   (Chow and Liu 1968; named in Ney 2.6.2).
+    """Chow–Liu tree of discrete columns.
 
     Columns hold numbers of few levels, binary, ternary (−1, 0, 1) or more; levels are found in the data, at most
     512 per column and 8,192 in all, and `partial_fit` may add new ones. Pair counts are additive statistics, and the
@@ -224,11 +244,31 @@ class ChowLiuTreeDensity(DensityEstimator):
     very many levels available pairs are counted, with a warning). In a classifier each class has its own tree. A
     level not seen in training has probability 0 (a classifier treats it as missing).
 
-    - **words**: None for columns of numbers; the words of each column where columns hold strings, one list per column.
-      A word that is none of them is treated as an unseen level.
-    - **prior**: "weak" (one pseudo-row of independent columns with the pooled level frequencies), None for maximum
-      likelihood, a number of such rows, or a `Prior`.
+    Parameters
+    ----------
+    words : list of lists, optional
+        None for columns of numbers; the words of each column where columns hold strings, one list per column. A word
+        that is none of them is treated as an unseen level.
+    prior : {"weak"}, float, Prior or None, default "weak"
+        "weak" (one pseudo-row of independent columns with the pooled level frequencies), None for maximum likelihood, a
+        number of such rows, or a `Prior`.
 
+    Attributes
+    ----------
+    model_ : ChowLiuTree
+        The fitted density.
+
+    See Also
+    --------
+    ChowLiuTree : The distribution.
+    CategoricalDensity : Independent columns.
+
+    References
+    ----------
+    Chow and Liu (1968); Ney, lecture notes, 2.6.2.
+
+    Examples
+    --------
     >>> from likely.distributions.estimators.categorical_densities import ChowLiuTreeDensity
     >>> t = ChowLiuTreeDensity().fit([[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0], [1, 1, 1]])
     >>> t.parents_.tolist(), t.levels_[0].tolist()

@@ -139,12 +139,28 @@ class PredictingDensity(ColumnDensity):
 
 
 class UniformDensity(PredictingDensity):
-    """Independent uniform columns: `model_` is a `Uniform`.
+    """Independent uniform columns.
 
-    - **prior**: "weak" (`BilateralPareto.weak`: ends beyond the extremes by the mean spacing of the data), None for
-      maximum likelihood (ends at the extremes: a new row outside has density 0), or a `Prior`.
-    - **predictive**: True integrates out the ends: `model_` is then a `UniformPredictive`, which has tails.
+    Parameters
+    ----------
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (`BilateralPareto.weak`: ends beyond the extremes by the mean spacing of the data), None for maximum
+        likelihood (ends at the extremes: a new row outside has density 0), or a `Prior`.
+    predictive : bool, default False
+        True integrates out the ends: `model_` is then a `UniformPredictive`, which has tails.
 
+    Attributes
+    ----------
+    model_ : Uniform or UniformPredictive
+        The fitted density.
+
+    See Also
+    --------
+    Uniform : The distribution.
+    HistogramDensity : Several intervals.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> X = [[1.0], [2.0], [4.0]]
     >>> lk.UniformDensity(prior=None).fit(X).high_, lk.UniformDensity().fit(X).high_
@@ -165,11 +181,26 @@ class UniformDensity(PredictingDensity):
 
 
 class TriangularDensity(ColumnDensity):
-    """Independent triangular columns: `model_` is a `Triangular`.
+    """Independent triangular columns.
 
-    - **low**, **high**: fixed ends, a number or one per column; None estimates them.
-    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
+    Parameters
+    ----------
+    low, high : float or array-like (d,), optional
+        Fixed ends, a number or one per column; None estimates them.
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
+    Attributes
+    ----------
+    model_ : Triangular
+        The fitted density.
+
+    See Also
+    --------
+    Triangular : The distribution.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.distributions.TriangularDensity(low=0.0, high=8.0, prior=None).fit([[1.0], [2.0], [4.0]]).mode_
     array([2.])
@@ -208,10 +239,24 @@ class TriangularDensity(ColumnDensity):
 
 
 class LaplaceDensity(ColumnDensity):
-    """Independent Laplace columns, a median and a mean absolute deviation each: `model_` is a `Laplace`.
+    """Independent Laplace columns, a median and a mean absolute deviation each.
 
-    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
+    Parameters
+    ----------
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
+    Attributes
+    ----------
+    model_ : Laplace
+        The fitted density.
+
+    See Also
+    --------
+    Laplace : The distribution.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> est = lk.LaplaceDensity(prior=None).fit([[1.0], [2.0], [4.0], [8.0], [16.0]])
     >>> est.center_, est.scale_
@@ -232,10 +277,25 @@ class LaplaceDensity(ColumnDensity):
 
 
 class CauchyDensity(ColumnDensity):
-    """Independent Cauchy columns: `model_` is a `Cauchy`.
+    """Independent Cauchy columns, a center and a scale each.
 
-    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
+    Parameters
+    ----------
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
+    Attributes
+    ----------
+    model_ : Cauchy
+        The fitted density.
+
+    See Also
+    --------
+    Cauchy : The distribution.
+    StudentTDensity : Estimated degrees of freedom.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> est = lk.distributions.CauchyDensity(prior=None).fit([[-1.0], [0.0], [1.0], [1000.0], [-1000.0]])
     >>> abs(est.center_.round(4)), est.scale_.round(2)
@@ -256,12 +316,28 @@ class CauchyDensity(ColumnDensity):
 
 
 class ExponentialDensity(PredictingDensity):
-    """Independent exponential waiting times, one rate per column: `model_` is an `Exponential`.
+    """Independent exponential waiting times, one rate per column.
 
-    - **prior**: "weak" (`Gamma.weak`: pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a
-      `Prior`, such as `Gamma(a, b)`.
-    - **predictive**: True integrates out the rates: `model_` is then a `Lomax`.
+    Parameters
+    ----------
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (`Gamma.weak`: pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`, such
+        as `Gamma(a, b)`.
+    predictive : bool, default False
+        True integrates out the rates: `model_` is then a `Lomax`.
 
+    Attributes
+    ----------
+    model_ : Exponential or Lomax
+        The fitted density.
+
+    See Also
+    --------
+    Exponential : The distribution.
+    GammaDensity : Other shapes.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.ExponentialDensity(prior=None).fit([[1.0], [2.0], [6.0]]).rate_.round(4)
     array([0.3333])
@@ -276,12 +352,28 @@ class ExponentialDensity(PredictingDensity):
 
 
 class GammaDensity(ColumnDensity):
-    """Independent gamma columns of positive numbers, a shape and a rate each: `model_` is a `Gamma`.
+    """Independent gamma columns of positive numbers, a shape and a rate each.
 
-    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
-    - **zeros**: "missing": a 0, outside the support, counts as missing, in fitting and in scoring, with a
-      warning; "error": it is refused in `fit`, and has the distribution's own density afterwards.
+    Parameters
+    ----------
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
+    zeros : {"missing", "error"}, default "missing"
+        "missing": a 0, outside the support, counts as missing, in fitting and in scoring, with a warning; "error": it
+        is refused in `fit`, and has the distribution's own density afterwards.
 
+    Attributes
+    ----------
+    model_ : Gamma
+        The fitted density.
+
+    See Also
+    --------
+    Gamma : The distribution.
+    ExponentialDensity : Shape 1.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.GammaDensity(prior=None).fit([[1.0], [2.0], [6.0]]).shape_.round(3)
     array([2.])
@@ -332,13 +424,28 @@ def with_missing(estimator: Any, X: Any, edge: Any, what: str, reset: bool) -> A
 
 
 class ChiSquareDensity(ColumnDensity):
-    """Independent chi-square columns, the degrees of freedom of each: `model_` is a `ChiSquare`.
+    """Independent chi-square columns, the degrees of freedom of each.
 
     An entry of 0, outside the support, counts as missing, in fitting and in scoring, with a
     warning.
 
-    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
+    Parameters
+    ----------
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
+    Attributes
+    ----------
+    model_ : ChiSquare
+        The fitted density.
+
+    See Also
+    --------
+    ChiSquare : The distribution.
+    GammaDensity : The general case.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.distributions.ChiSquareDensity(prior=None).fit([[1.0], [2.0], [6.0]]).dof_.round(4)
     array([3.2213])
@@ -362,14 +469,31 @@ class ChiSquareDensity(ColumnDensity):
 
 
 class BetaDensity(ColumnDensity):
-    """Independent beta columns, a and b each: `model_` is a `Beta` of (x − low) / (high − low).
+    """Independent beta columns, two shape parameters each, on an interval.
 
-    - **low**, **high**: the ends of the interval: 0 and 1, or 0 and 100 for percentages.
-    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
-    - **outside**: "missing": values outside the interval (and the ends themselves, where the density may be
-      infinite) count as missing, in fitting and in scoring, with a warning of their number; "error": they are
-      refused in `fit`, and have the distribution's own density afterwards.
+    Parameters
+    ----------
+    low, high : float, default 0.0 and 1.0
+        The ends of the interval: 0 and 1, or 0 and 100 for percentages.
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
+    outside : {"missing", "error"}, default "missing"
+        "missing": values outside the interval (and the ends themselves, where the density may be infinite) count as
+        missing, in fitting and in scoring, with a warning of their number; "error": they are refused in `fit`, and have
+        the distribution's own density afterwards.
 
+    Attributes
+    ----------
+    model_ : Beta
+        The fitted density of (x − low) / (high − low).
+
+    See Also
+    --------
+    Beta : The distribution.
+    DirichletDensity : Several proportions that sum to 1.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.BetaDensity(prior=None).fit([[0.2], [0.5], [0.6]]).a_.round(3)
     array([3.354])
@@ -418,7 +542,7 @@ class BetaDensity(ColumnDensity):
         """No check: it was made before outside values were dropped; an all-missing table is left to the prior."""
 
     def score_samples(self, X: Rows) -> Array:
-        """log p(x) of each row (n,), in the units of x."""
+        """Log-density log p(x) of each row (n,), in the units of x."""
         found = super().score_samples(X)
         if (self.low, self.high) == (0, 1):
             return found
@@ -440,11 +564,29 @@ class BetaDensity(ColumnDensity):
 
 
 class VonMisesDensity(ColumnDensity):
-    """Independent von Mises angles in radians, a center and a concentration per column: `model_` is a `VonMises`.
+    """Independent von Mises angles in radians, a center and a concentration per column.
 
-    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`
-      (`VonMisesPrior` fixes the concentration).
+    Parameters
+    ----------
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior` (`VonMisesPrior`
+        fixes the concentration).
 
+    Attributes
+    ----------
+    model_ : VonMises
+        The fitted density.
+
+    See Also
+    --------
+    VonMises : The distribution.
+
+    References
+    ----------
+    Bishop (2006), chapter 2.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.distributions.VonMisesDensity(prior=None).fit([[3.0], [-3.1], [3.2], [2.9]]).center_.round(4)
     array([3.0708])
@@ -464,13 +606,29 @@ class VonMisesDensity(ColumnDensity):
 
 
 class DirichletDensity(DensityEstimator):
-    """Dirichlet distribution of compositional data, rows of proportions that sum to 1: `model_` is a `Dirichlet`.
+    """Dirichlet distribution of compositional data, rows of proportions that sum to 1.
 
     Rows that do not sum to 1 are divided by their sums, with a warning: in compositional data only ratios count.
 
-    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
-    - **floor**: the smallest proportion: smaller ones (0 has no logarithm) are replaced by it, with a warning.
+    Parameters
+    ----------
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
+    floor : float, default 1e-6
+        The smallest proportion: smaller ones (0 has no logarithm) are replaced by it, with a warning.
 
+    Attributes
+    ----------
+    model_ : Dirichlet
+        The fitted density.
+
+    See Also
+    --------
+    Dirichlet : The distribution.
+    BetaDensity : Single proportions.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.DirichletDensity(prior=None).fit([[0.2, 0.8], [0.5, 0.5], [0.6, 0.4]]).alpha_.round(3)
     array([3.354, 4.468])

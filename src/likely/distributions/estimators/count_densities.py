@@ -85,14 +85,30 @@ def counts_tags(tags: Any) -> Any:
 
 
 class PoissonDensity(DensityEstimator):
-    """Independent Poisson columns, one rate each: `model_` is a `Poisson`.
+    """Independent Poisson columns, one rate each.
 
     Rows are dense or sparse (SciPy's matrices stay sparse).
 
-    - **prior**: "weak" (`Gamma.weak`: 0.1 pseudo-rows at the column's own mean), None for maximum likelihood,
-      a number α (α pseudo-rows at the mean of each column), or a `Prior`.
-    - **predictive**: True integrates out the rates: `model_` is then a `NegativeBinomial`.
+    Parameters
+    ----------
+    prior : {"weak"}, float, Prior or None, default "weak"
+        "weak" (`Gamma.weak`: 0.1 pseudo-rows at the column's own mean), None for maximum likelihood, a number α (α
+        pseudo-rows at the mean of each column), or a `Prior`.
+    predictive : bool, default False
+        True integrates out the rates: `model_` is then a `NegativeBinomial`.
 
+    Attributes
+    ----------
+    model_ : Poisson or NegativeBinomial
+        The fitted density.
+
+    See Also
+    --------
+    Poisson : The distribution.
+    NegativeBinomialDensity : Overdispersed counts.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.PoissonDensity(prior=None).fit([[1], [2], [6]]).rate_
     array([3.])
@@ -152,14 +168,29 @@ class PoissonDensity(DensityEstimator):
 
 
 class NegativeBinomialDensity(CountDensity):
-    """Independent negative binomial columns, size and probability each: `model_` is a `NegativeBinomial`.
+    """Independent negative binomial columns, size and probability each.
 
     Rows are dense or sparse (SciPy's matrices stay sparse). A column that is not overdispersed relative to a Poisson
     distribution gets the largest size, with a warning.
 
-    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`
-      (`Beta(a, b, "negative binomial", known=size)` estimates p for a known size).
+    Parameters
+    ----------
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior` (`Beta(a, b,
+        "negative binomial", known=size)` estimates p for a known size).
 
+    Attributes
+    ----------
+    model_ : NegativeBinomial
+        The fitted density.
+
+    See Also
+    --------
+    NegativeBinomial : The distribution.
+    PoissonDensity : No overdispersion.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.NegativeBinomialDensity(prior=None).fit([[0], [0], [3], [9], [1]]).size_.round(3)
     array([0.522])
@@ -203,14 +234,30 @@ class NegativeBinomialDensity(CountDensity):
 
 
 class BinomialDensity(TrialsDensity):
-    """Independent binomial columns with known trials, one probability each: `model_` is a `Binomial`.
+    """Independent binomial columns with known trials, one probability each.
 
-    - **trials**: number of trials: one number, or one per column; None takes the largest count of each
-      column, with a warning (a lower bound).
-    - **prior**: "weak" (`Beta.weak`: one pseudo-count at the column's own mean), None for maximum likelihood, or a
-      `Beta`.
-    - **predictive**: True integrates out the probabilities: `model_` is then a `BetaBinomial`.
+    Parameters
+    ----------
+    trials : int or array-like (d,), optional
+        Number of trials: one number, or one per column; None takes the largest count of each column, with a warning (a
+        lower bound).
+    prior : {"weak"}, Beta or None, default "weak"
+        "weak" (`Beta.weak`: one pseudo-count at the column's own mean), None for maximum likelihood, or a `Beta`.
+    predictive : bool, default False
+        True integrates out the probabilities: `model_` is then a `BetaBinomial`.
 
+    Attributes
+    ----------
+    model_ : Binomial or BetaBinomial
+        The fitted density.
+
+    See Also
+    --------
+    Binomial : The distribution.
+    BetaBinomialDensity : Overdispersed numbers.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.BinomialDensity(trials=4, prior=None).fit([[1], [2], [3]]).probs_
     array([0.5])
@@ -246,12 +293,28 @@ class BinomialDensity(TrialsDensity):
 
 
 class BetaBinomialDensity(TrialsDensity):
-    """Independent beta-binomial columns of successes among known trials: `model_` is a `BetaBinomial`.
+    """Independent beta-binomial columns of successes among known trials.
 
-    - **trials**: number of trials: one number, or one per column; None takes the largest count of each
-      column, with a warning (a lower bound).
-    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
+    Parameters
+    ----------
+    trials : int or array-like (d,), optional
+        Number of trials: one number, or one per column; None takes the largest count of each column, with a warning (a
+        lower bound).
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
+    Attributes
+    ----------
+    model_ : BetaBinomial
+        The fitted density.
+
+    See Also
+    --------
+    BetaBinomial : The distribution.
+    BinomialDensity : No overdispersion.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.distributions.BetaBinomialDensity(trials=4).fit([[0], [2], [4], [4], [0]]).a_.round(2)
     array([0.15])
@@ -290,16 +353,36 @@ class BetaBinomialDensity(TrialsDensity):
 
 
 class MultinomialDensity(DensityEstimator):
-    """Multinomial distribution of d counts given their total: `model_` is a `Multinomial`.
+    """Multinomial distribution of d counts given their total.
 
     Rows are counts, dense or sparse (SciPy's matrices stay sparse). A classifier with this density is
     multinomial naive Bayes: `BayesClassifier(MultinomialDensity(prior=1.0))` has the posteriors of scikit-learn's
     `MultinomialNB(alpha=1.0)`.
 
-    - **prior**: "weak" (one pseudo-count, spread over the columns), None for maximum likelihood, a number α
-      (α pseudo-counts of each column, so 1 is Laplace smoothing), a `MultinomialPrior` or a `Dirichlet`.
-    - **predictive**: True integrates out the probabilities: `model_` is then a `DirichletMultinomial`.
+    Parameters
+    ----------
+    prior : {"weak"}, float, Prior or None, default "weak"
+        "weak" (one pseudo-count, spread over the columns), None for maximum likelihood, a number α (α pseudo-counts of
+        each column, so 1 is Laplace smoothing), a `MultinomialPrior` or a `Dirichlet`.
+    predictive : bool, default False
+        True integrates out the probabilities: `model_` is then a `DirichletMultinomial`.
 
+    Attributes
+    ----------
+    model_ : Multinomial or DirichletMultinomial
+        The fitted density.
+
+    See Also
+    --------
+    Multinomial : The distribution.
+    DirichletMultinomialDensity : Overdispersed counts.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Ney, lecture notes, 1.4.
+
+    Examples
+    --------
     >>> from likely.distributions.estimators.count_densities import MultinomialDensity
     >>> MultinomialDensity(prior=1.0).fit([[2, 0, 1], [1, 0, 3]]).probs_
     array([0.4, 0.1, 0.5])
@@ -361,13 +444,28 @@ class MultinomialDensity(DensityEstimator):
 
 
 class DirichletMultinomialDensity(DensityEstimator):
-    """Dirichlet-multinomial distribution of d counts given their total: `model_` is a `DirichletMultinomial`.
+    """Dirichlet-multinomial distribution of d counts given their total.
 
     Rows are counts, dense or sparse (SciPy's matrices stay sparse), scored given their totals.
 
-    - **prior**: "weak" (pooled pseudo-observations of weight 0.1, plus a row with each count 1), None for
-      maximum likelihood, or a `Prior`.
+    Parameters
+    ----------
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (pooled pseudo-observations of weight 0.1, plus a row with each count 1), None for maximum likelihood, or
+        a `Prior`.
 
+    Attributes
+    ----------
+    model_ : DirichletMultinomial
+        The fitted density.
+
+    See Also
+    --------
+    DirichletMultinomial : The distribution.
+    MultinomialDensity : No overdispersion.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.distributions.DirichletMultinomialDensity(prior=None).fit([[9, 0, 1], [1, 8, 0], [0, 1, 7]]).alpha_.round(2)
     array([0.29, 0.29, 0.28])

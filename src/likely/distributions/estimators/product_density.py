@@ -28,14 +28,33 @@ from likely.estimation.scikit_learn import clone, get_tags, validate_data
 
 
 class ProductDensity(DensityEstimator):
-    """Product of independent components of different types: `model_` is a `Product`.
+    """Product of independent components of different types.
 
-    - **components**: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
-      column separately. Rows are `lk.core.Columns` (or a dict) with the components' names, a data frame with columns
-      of these names, or an array with one column per component; `columns` names or numbers others.
-    - **prior**: what a component's own "weak" means here: "weak", or None for maximum likelihood. A component's own
-      number or `Prior` takes precedence. Or a `ProductPrior` for the whole.
+    Parameters
+    ----------
+    components : list or DensityEstimator
+        A list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every column
+        separately. Rows are `lk.core.Columns` (or a dict) with the components' names, a data frame with columns of
+        these names, or an array with one column per component; `columns` names or numbers others.
+    prior : {"weak"}, ProductPrior or None, default "weak"
+        What a component's own "weak" means here: "weak", or None for maximum likelihood. A component's own number or
+        `Prior` takes precedence. Or a `ProductPrior` for the whole.
 
+    Attributes
+    ----------
+    model_ : Product
+        The fitted density.
+    densities_ : list of tuples
+        Name, estimator and columns of each component.
+    takes_arrays_ : bool
+        Whether the rows were an array, split into one column per component.
+
+    See Also
+    --------
+    Product : The distribution.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> rows = lk.core.Columns(size=[[1.0], [2.0], [4.0]], color=["red", "blue", "red"])
     >>> p = lk.ProductDensity([("size", lk.GaussianDensity()), ("color", lk.CategoricalDensity(prior=None))]).fit(rows)

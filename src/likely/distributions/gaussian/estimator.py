@@ -30,30 +30,63 @@ EXACT, APPROXIMATE, GIVEN = "leave-one-out", "approximate leave-one-out, from st
 
 
 class GaussianDensity(DensityEstimator):
-    """Estimate a Gaussian density: `model_` is a `Gaussian` (a `StudentT` if parameters are integrated out).
+    """Gaussian density estimation.
 
-    - **covariance**: "full" (QDA), "diagonal", "spherical"; "pooled" (LDA): one covariance for all members of a stack
-      (the classes of a `BayesClassifier`; for a single density it equals "full"); "shrunk-pooled": each class
-      covariance is shrunk toward the pooled one; "shrunk-diagonal": toward its own diagonal (Ney 3.5).
-    - **prior**: "weak" keeps the covariance regular and leaves well-determined estimates as they are
-      (`NormalInverseWishart.weak`); None is maximum likelihood; or a `Prior`.
-    - **pooling**: how covariances are pooled: weighted by "observation" (rows), or equally by "class".
-    - **shrinkage**: shrinkage weight of the last two, 0 … 1, or "leave-one-out": chosen per class to maximize the
-      leave-one-out log-likelihood; equal rows are left out together. `fit` finds this weight in a second pass over the
-      rows. It is exact for a given prior or none; with the weak prior its own dependence on the left-out row is
-      neglected in part (its mean and its shrinkage of correlations; at most 0.02 nats in total in 100 sets). Where the
-      rows are not available (`partial_fit`), have missing entries or belong to latent components, the weight is an
-      approximation from the sufficient statistics, best for Gaussian rows. 0 and 1 give what the same prior gives for
-      "full" and for "pooled" (or the diagonal of "full"). `shrinkage_`: the weights, `shrinkage_method_`: how they
-      were found.
-    - **predictive**: None uses point estimates (plug-in); "mean" integrates the mean out: a Gaussian with a larger
-      covariance where rows are few; "all" integrates the covariance out too: a Student-t distribution (Worksheet 6,
-      Ney 3.8). Needs a prior. With missing entries, "mean" uses the number of observed entries per column, and "all"
-      needs a diagonal or spherical covariance.
-    - **noise**: known covariance of an additive measurement error at prediction that training did not have: a number,
-      (d,) or (d, d).
-    - **max_iter, tol**: of the EM iteration for missing values (NaN) with a full covariance.
+    `model_` is a `StudentT` where parameters are integrated out.
 
+    Parameters
+    ----------
+    covariance : {"full", "diagonal", "spherical", "pooled", "shrunk-pooled", "shrunk-diagonal"}, default "full"
+        "full" (QDA), "diagonal", "spherical"; "pooled" (LDA): one covariance for all members of a stack (the classes of
+        a `BayesClassifier`; for a single density it equals "full"); "shrunk-pooled": each class covariance is shrunk
+        toward the pooled one; "shrunk-diagonal": toward its own diagonal.
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" keeps the covariance regular and leaves well-determined estimates as they are
+        (`NormalInverseWishart.weak`); None is maximum likelihood; or a `Prior`.
+    pooling : {"observation", "class"}, default "observation"
+        How covariances are pooled: weighted by "observation" (rows), or equally by "class".
+    shrinkage : {"leave-one-out"} or float, default "leave-one-out"
+        Shrinkage weight of "shrunk-pooled" and "shrunk-diagonal", 0 … 1, or "leave-one-out": chosen per class to
+        maximize the leave-one-out log-likelihood; equal rows are left out together. `fit` finds this weight in a second
+        pass over the rows. It is exact for a given prior or none; with the weak prior its own dependence on the
+        left-out row is neglected in part (its mean and its shrinkage of correlations; at most 0.02 nats in total in 100
+        sets). Where the rows are not available (`partial_fit`), have missing entries or belong to latent components,
+        the weight is an approximation from the sufficient statistics, best for Gaussian rows. 0 and 1 give what the
+        same prior gives for "full" and for "pooled" (or the diagonal of "full").
+    predictive : {"mean", "all"}, optional
+        None uses point estimates (plug-in); "mean" integrates the mean out: a Gaussian with a larger covariance where
+        rows are few; "all" integrates the covariance out too: a Student-t distribution. Needs a prior. With missing
+        entries, "mean" uses the number of observed entries per column, and "all" needs a diagonal or spherical
+        covariance.
+    noise : float or array-like, optional
+        Known covariance of an additive measurement error at prediction that training did not have: a number, (d,) or
+        (d, d).
+    max_iter : int, default 100
+        Largest number of EM iterations for missing values (NaN) with a full covariance.
+    tol : float, default 1e-6
+        EM ends when the objective rises by less, in nats per sample.
+
+    Attributes
+    ----------
+    model_ : Gaussian or StudentT
+        The fitted density.
+    shrinkage_ : ndarray (K,)
+        Shrinkage weights, one per class.
+    shrinkage_method_ : str
+        How these weights were found.
+
+    See Also
+    --------
+    Gaussian : The distribution.
+    StudentTDensity : Robust against outliers.
+    MixtureDensity : Several components.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Ney, lecture notes, 3.5 and 3.8.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).normal([1.0, 5.0], [1.0, 2.0], (1000, 2))
     >>> d = lk.GaussianDensity().fit(X)

@@ -36,12 +36,33 @@ ROUNDING = 1e-14  # the same where a prior keeps covariances regular in any case
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FactorGaussian(Distribution):
-    """Factor model x = W z + μ + ε with z ~ N(0, I_q), ε ~ N(0, Ψ): N(x | μ, W Wᵀ + Ψ)   (Bishop 12.2, Herbst 6.3).
+    """Gaussian with the covariance of a factor model, N(x | μ, W Wᵀ + Ψ).
 
-    One distribution: mean (d,), loadings W (d, q), noise variance a number (probabilistic PCA: `kind="spherical"`) or
-    (d,) (factor analysis: `kind="diagonal"`). A stack: (K, d), (K, d, q), and (K,), (K, d) or one number for all. NaN
-    entries of x are integrated out. The sufficient statistics are those of a full Gaussian.
+    x = W z + μ + ε with z ~ N(0, I_q), ε ~ N(0, Ψ): probabilistic PCA where Ψ = σ²I, factor analysis where it is
+    diagonal. NaN entries of x are integrated out. The sufficient statistics are those of a full Gaussian.
 
+    Parameters
+    ----------
+    mean : array-like (d,) or (K, d)
+        Mean μ; (K, d) is a stack of K members.
+    loadings : array-like (d, q) or (K, d, q)
+        Loadings W.
+    noise_variance : float or array-like, default 1.0
+        Variances Ψ: a number or (K,) if spherical, (d,) or (K, d) if diagonal.
+    kind : {"spherical", "diagonal"}, optional
+        Probabilistic PCA or factor analysis; by default that of the shape of `noise_variance`.
+
+    See Also
+    --------
+    PPCA : The estimator with spherical noise.
+    FactorAnalysis : The estimator with diagonal noise.
+
+    References
+    ----------
+    Bishop (2006), chapter 12; Herbst and du Preez, lecture notes, 6.3.
+
+    Examples
+    --------
     >>> f = FactorGaussian([0.0, 0.0, 1.0], [[1.0], [1.0], [0.0]], 0.5)
     >>> f.log_prob([[0.5, 1.0, 1.0], [0.5, np.nan, 1.0]]).round(4)
     array([-2.8718, -1.7774])
@@ -166,7 +187,7 @@ class FactorGaussian(Distribution):
         return 2 * (self.factors + 2) < self.dim
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log N(x | μ, W Wᵀ + Ψ) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
+        """Log-density log N(x | μ, W Wᵀ + Ψ) of rows. NaN entries are missing values."""
         if not self._few:
             return self.gaussian.log_prob(x)
         return map_rows(self.log_prob_block, x if hasattr(x, "shape") else numbers(x, "FactorGaussian"), self.members)
@@ -223,22 +244,41 @@ class FactorGaussian(Distribution):
         return Latent(self.mean, self.loadings, self.column_noise)
 
     def posterior(self, x: ArrayLike) -> Gaussian:
-        """Posterior of z per row, a stack of n members: means (n, q), one covariance (q, q) if no entry is missing.
+        """Posterior of the factors z per row.
 
         M = I + WᵀΨ⁻¹W over the observed columns; mean M⁻¹WᵀΨ⁻¹(x − μ), covariance M⁻¹.
 
+        Returns
+        -------
+        Gaussian
+            A stack of n members: means (n, q), one covariance (q, q) if no entry is missing.
+
+        Examples
+        --------
         >>> FactorGaussian([0.0, 0.0], [[1.0], [1.0]], 0.5).posterior([[1.0, 1.0]]).mean
         array([[0.8]])
         """
         return self.latent.posterior(rows(x, self.dim, "FactorGaussian"))
 
     def scores(self, x: ArrayLike) -> Array:
-        """Factor scores: posterior means E[z | x] (n, q)."""
+        """Factor scores: posterior means E[z | x].
+
+        Returns
+        -------
+        ndarray (n, q)
+            Scores.
+        """
         x = x if hasattr(x, "shape") else numbers(x, "FactorGaussian")
         return map_rows(lambda b: self.latent.means(rows(b, self.dim, "FactorGaussian")), x, self.factors)
 
     def reconstruct(self, x: ArrayLike) -> Array:
-        """Reconstruction of rows without noise: μ + W E[z | x]."""
+        """Reconstruction of rows without noise: μ + W E[z | x].
+
+        Returns
+        -------
+        ndarray (n, d)
+            Reconstructed rows.
+        """
         return np.asarray(self.mean + self.scores(x) @ self.loadings.T)
 
     def impute(self, x: ArrayLike, rng: Generator | None = None) -> Array:
@@ -348,7 +388,13 @@ class FactorGaussian(Distribution):
         return prior.log_density(self if hasattr(prior, "rows") else self.gaussian)
 
     def em_step(self, stats: Stats, prior: AnyPrior | None = None) -> FactorGaussian:
-        """One EM iteration with latent factors: slower than `refit`, with the same fixed point."""
+        """One EM iteration with latent factors: slower than `refit`, with the same fixed point.
+
+        Returns
+        -------
+        FactorGaussian
+            The improved model.
+        """
         stats = self.statistics_in_kind(stats)
         if self.members is not None or self.kind != "spherical":
             raise DomainError(sentence("FactorGaussian.em_step", "one distribution with spherical noise is needed"))
@@ -447,7 +493,13 @@ class FactorGaussian(Distribution):
         return value if prior is None else value + float(np.sum(self._log_prior(prior)))
 
     def expected_log_prob(self, stats: Moments) -> Array:
-        """Expected log-likelihood Σ w E[log p] of the rows behind the statistics; one per member for a stack."""
+        """Expected log-likelihood Σ w E[log p] of the rows behind the statistics.
+
+        Returns
+        -------
+        float or ndarray (K,)
+            In nats; per member of a stack.
+        """
         low, d = self._low, self.dim
         if low.svd[1].max(initial=0.0) > LOUD:
             return _by_full_covariance(self.gaussian, stats)

@@ -62,15 +62,36 @@ SEGMENT_PRODUCTS = 20_000  # products of entries per member, below which they ar
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Algebra):
-    """Multivariate normal distribution with mean μ and covariance Σ   (Bishop 2.3; Herbst 2.3, Ney 1.5).
+    """Multivariate normal distribution with mean μ and covariance Σ.
 
     log N(x | μ, Σ) = −½ [d log 2π + log det Σ + (x − μ)ᵀ Σ⁻¹ (x − μ)].
 
-    One distribution, or a stack of K members. `covariance` is a matrix, a vector (the diagonal) or a number
-    (spherical). For a stack, mean (K, d), a covariance of shape (), (d,) or (d, d) is shared by all members; one
-    per member has the leading axis K; diagonals (K, d) and numbers (K,) need `kind`. A covariance may be singular:
-    the density is then that on its support μ + range(Σ), and −inf elsewhere. NaN entries of x are integrated out.
+    One distribution, or a stack of K members. A covariance may be singular: the density is then that on its support μ +
+    range(Σ), and −inf elsewhere. NaN entries of x are integrated out.
 
+    Parameters
+    ----------
+    mean : array-like (d,) or (K, d)
+        Mean μ; (K, d) is a stack of K members.
+    covariance : float or array-like, default 1.0
+        Covariance Σ: a matrix, a vector (the diagonal) or a number (spherical). In a stack, one of shape (), (d,) or
+        (d, d) is shared by all members; one per member has the leading axis K; diagonals (K, d) and numbers (K,) need
+        `kind`.
+    kind : {"full", "diagonal", "spherical"}, optional
+        Kind of covariance; by default that of the shape of `covariance`.
+
+    See Also
+    --------
+    GaussianDensity : The estimator.
+    NormalInverseWishart : The conjugate prior.
+    StudentT : Heavier tails.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3; Ney, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> g = Gaussian([0.0, 1.0], [[2.0, 0.3], [0.3, 1.0]])
     >>> g.log_prob([[0.0, 1.0], [0.5, np.nan]]).round(4)
     array([-2.1614, -1.328 ])
@@ -158,7 +179,7 @@ class Gaussian(Algebra):
         return v, covariance_score(z, v, covariance, 1.0)
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log N(x | μ, Σ) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
+        """Log-density log N(x | μ, Σ) of rows. NaN entries are missing values."""
         x = sliceable(_rows_like(x), self.dim)
         with job(self.form.work(n_rows(x))):
             return map_rows(self.log_prob_block, x, self.members)
@@ -191,12 +212,18 @@ class Gaussian(Algebra):
         return self.form.natural(-0.5, self._constant) if self.form.reach > 0 else None
 
     def _log_marginal(self, x: Array) -> Array:
-        """log N(x_o | μ_o, Σ_oo) over the observed entries o of each row (n, K)."""
+        """Log-density log N(x_o | μ_o, Σ_oo) over the observed entries o of each row (n, K)."""
         q, logdet, n_observed = self.form.incomplete(x)
         return -0.5 * (q + logdet + (n_observed if n_observed.ndim == 2 else n_observed[:, None]) * LOG_2PI)
 
     def squared_distance(self, x: ArrayLike) -> Array:
-        """Squared Mahalanobis distance (x − μ)ᵀ Σ⁻¹ (x − μ) of rows; missing entries are integrated out."""
+        """Squared Mahalanobis distance (x − μ)ᵀ Σ⁻¹ (x − μ) of rows; missing entries are integrated out.
+
+        Returns
+        -------
+        ndarray (n,)
+            Squared distances; (n, K) for a stack.
+        """
         zero = np.zeros(len(self.form.mean))
 
         def evaluate(block: Any) -> Array:
@@ -210,7 +237,17 @@ class Gaussian(Algebra):
         return map_rows(evaluate, _rows_like(x), self.members)
 
     def mahalanobis(self, x: ArrayLike) -> Array:
-        """Mahalanobis distance of rows: square root of `squared_distance` (Herbst 2.3)."""
+        """Mahalanobis distance of rows: square root of `squared_distance`.
+
+        Returns
+        -------
+        ndarray (n,)
+            Distances; (n, K) for a stack.
+
+        References
+        ----------
+        Herbst and du Preez, lecture notes, 2.3.
+        """
         return np.sqrt(self.squared_distance(x))
 
     def sample(self, n: int, rng: Generator) -> Array:
@@ -280,7 +317,18 @@ class Gaussian(Algebra):
         return np.asarray(ndtr(self._standardized(x)))
 
     def log_cdf(self, x: ArrayLike) -> Array:
-        """Log of the cumulative distribution function in one dimension, accurate in the far tail."""
+        """Log of the cumulative distribution function in one dimension, accurate in the far tail.
+
+        Parameters
+        ----------
+        x : array-like
+            Points.
+
+        Returns
+        -------
+        ndarray
+            Log-probabilities log P(X ≤ x).
+        """
         return np.asarray(log_ndtr(self._standardized(x)))
 
     def quantile(self, p: ArrayLike) -> Array:
@@ -344,13 +392,30 @@ class Gaussian(Algebra):
 
     @classmethod
     def moments_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, kind: CovarianceKind = "full") -> Gaussian:
-        """Moment estimate: weighted mean and scatter over n, which is also the maximum-likelihood estimate."""
+        """Moment estimate: weighted mean and scatter over n, which is also the maximum-likelihood estimate.
+
+        Parameters
+        ----------
+        kind : {"full", "diagonal", "spherical"}, default "full"
+            Kind of covariance.
+        """
         return cls.fit(x, weight, kind=kind)
 
     @classmethod
     def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, kind: CovarianceKind = "full") -> Gaussian:
-        """Weighted mean and unbiased covariance, scatter / (n − 1), where weights count repetitions (Ney 3.4).
+        """Weighted mean and unbiased covariance, scatter / (n − 1), where weights count repetitions.
 
+        Parameters
+        ----------
+        kind : {"full", "diagonal", "spherical"}, default "full"
+            Kind of covariance.
+
+        References
+        ----------
+        Ney, lecture notes, 3.4.
+
+        Examples
+        --------
         >>> Gaussian.unbiased_fit([[1.0], [3.0]]).covariance
         array([[2.]])
         """
@@ -489,9 +554,13 @@ class Gaussian(Algebra):
     def refit(self, stats: Any, prior: AnyPrior | None = None, unbiased: bool = False) -> Gaussian:
         """Maximum-likelihood estimate with the same kind of covariance, or with a prior the posterior mode (MAP).
 
-        μ = Σ w x / Σ w and Σ = scatter / Σ w. `unbiased` divides the scatter by weight − 1 (weights count
-        repetitions). A singular estimate is regularized just enough to be a density (`variance_floors`), and a
-        warning says where and why.
+        μ = Σ w x / Σ w and Σ = scatter / Σ w. A singular estimate is regularized just enough to be a density
+        (`variance_floors`), and a warning says where and why.
+
+        Parameters
+        ----------
+        unbiased : bool, default False
+            Divide the scatter by weight − 1, where weights count repetitions.
         """
         stats = self.statistics_in_kind(stats)
         warn_of_unobserved(stats, prior)

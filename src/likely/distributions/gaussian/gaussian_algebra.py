@@ -51,11 +51,17 @@ class Algebra(Distribution):
         return _gaussian(self.mean[..., at], covariance, self.kind)
 
     def condition(self, values: Mapping[int, Any]) -> Gaussian:
-        """Conditional distribution of the other columns given `values`: {column: value}.
+        """Conditional distribution of the other columns given values of some.
 
-        Mean μ_a + Σ_ab Σ_bb⁻¹ (x_b − μ_b), covariance Σ_aa − Σ_ab Σ_bb⁻¹ Σ_ba (Herbst 2.3.1, Bishop 2.3.1). Vectors
-        of n values give a stack of n members with one covariance: linear regression.
+        Mean μ_a + Σ_ab Σ_bb⁻¹ (x_b − μ_b), covariance Σ_aa − Σ_ab Σ_bb⁻¹ Σ_ba. Vectors of n values give a stack of n
+        members with one covariance: linear regression.
 
+        References
+        ----------
+        Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3.1.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> g = lk.Gaussian([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]]).condition({1: 0.5})
         >>> g.mean.round(3).tolist(), g.covariance.round(3).tolist()
@@ -73,10 +79,23 @@ class Algebra(Distribution):
         return _gaussian(self.mean[..., a] + increment, residual_covariance, "full")
 
     def affine(self, matrix: ArrayLike, offset: ArrayLike = 0.0, noise: ArrayLike | None = None) -> Gaussian:
-        """Distribution of y = A x + b (+ independent noise with covariance R = `noise`): N(Aμ + b, AΣAᵀ + R).
+        """Distribution of y = A x + b + independent noise: N(Aμ + b, AΣAᵀ + R).
 
-        A may have any shape (m, d). With rank below m the covariance is singular, and the density is that on its
-        support.
+        With rank below m the covariance is singular, and the density is that on its support.
+
+        Parameters
+        ----------
+        matrix : array-like (m, d)
+            Matrix A.
+        offset : array-like (m,), default 0.0
+            Offset b.
+        noise : array-like, optional
+            Covariance R of the noise.
+
+        Returns
+        -------
+        Gaussian
+            The distribution of y.
         """
         A, b = self._map(matrix, offset, "Gaussian.affine")
         covariance = A @ self._shared_matrix() @ A.T
@@ -86,10 +105,30 @@ class Algebra(Distribution):
         return _gaussian(mean, spd.symmetric(covariance), "full")
 
     def posterior(self, y: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.0, noise: ArrayLike = 0.0) -> Gaussian:
-        """Posterior of x given y = A x + b + noise: Bayes' theorem for linear Gaussian models (Bishop 2.3.3).
+        """Posterior of x given y = A x + b + noise: Bayes' theorem for linear Gaussian models.
 
         Gain K = ΣAᵀ(AΣAᵀ + R)⁻¹, mean μ + K(y − Aμ − b), covariance (I − KA)Σ(I − KA)ᵀ + KRKᵀ (Joseph form, positive
         semidefinite in floating point). Rows y (n, m) give a stack of n members with one covariance.
+
+        Parameters
+        ----------
+        y : array-like (m,) or (n, m)
+            Observations; rows give a stack of n members.
+        matrix : array-like (m, d)
+            Matrix A.
+        offset : array-like (m,), default 0.0
+            Offset b.
+        noise : array-like, default 0.0
+            Covariance R of the noise.
+
+        Returns
+        -------
+        Gaussian
+            The posterior of x.
+
+        References
+        ----------
+        Bishop (2006), chapter 2.
         """
         A, b = self._map(matrix, offset, "Gaussian.posterior")
         R, S = _noise(noise, len(A), "Gaussian.posterior"), self._shared_matrix()
@@ -106,7 +145,13 @@ class Algebra(Distribution):
         return _gaussian(mean, spd.symmetric(covariance), "full")
 
     def sum(self, other: Gaussian) -> Gaussian:
-        """Distribution of x + y for independent x and y (convolution): means and covariances add."""
+        """Distribution of x + y for independent x and y (convolution): means and covariances add.
+
+        Returns
+        -------
+        Gaussian
+            The distribution of the sum.
+        """
         self._check_same_shape(other, "sum")
         kind = self.kind if self.kind == other.kind else "full"
         if kind == "full":
@@ -114,14 +159,43 @@ class Algebra(Distribution):
         return _gaussian(self.mean + other.mean, self.covariance + other.covariance, kind)
 
     def noisy(self, noise: ArrayLike) -> Gaussian:
-        """Distribution with additive measurement noise of covariance β: the convolution N(μ, Σ + β) (Crowley)."""
+        """Distribution with additive measurement noise of covariance β: the convolution N(μ, Σ + β).
+
+        Parameters
+        ----------
+        noise : float or array-like
+            Covariance β of the noise: a number, (d,) or (d, d).
+
+        Returns
+        -------
+        Gaussian
+            The distribution with noise.
+
+        References
+        ----------
+        Crowley, lecture notes.
+        """
         return _gaussian(self.mean, self._shared_matrix() + _noise(noise, self.dim, "Gaussian.noisy"), "full")
 
     def log_spread_over_noise(self, noise: ArrayLike) -> Any:
-        """Log ratio of generalized variances log(det Σ / det β), β the measurement noise (Crowley); per member.
+        """Log ratio of generalized variances log(det Σ / det β), β the covariance of measurement noise.
 
         Far above 0 the covariance of the class determines the density; below 0 the noise dominates, and simpler
         methods do as well.
+
+        Parameters
+        ----------
+        noise : float or array-like
+            Covariance β of the noise: a number, (d,) or (d, d).
+
+        Returns
+        -------
+        float or ndarray (K,)
+            The logarithm; per member of a stack.
+
+        References
+        ----------
+        Crowley, lecture notes.
         """
         beta = np.linalg.slogdet(_noise(noise, self.dim, "Gaussian.log_spread_over_noise"))
         if not beta.sign > 0:
@@ -133,6 +207,11 @@ class Algebra(Distribution):
         """Normalized product of two densities of the same x: precisions add, Σ⁻¹ = Σ₁⁻¹ + Σ₂⁻¹.
 
         Computed as Σ₁(Σ₁ + Σ₂)⁻¹Σ₂, so that one of the two may be singular, and either much larger than the other.
+
+        Returns
+        -------
+        Gaussian
+            The normalized product.
         """
         self._check_same_shape(other, "product")
         S1, S2 = self._shared_matrix(), other._shared_matrix()
@@ -141,16 +220,33 @@ class Algebra(Distribution):
         return _gaussian(mean, spd.symmetric(gain @ S2), "full")
 
     def log_overlap(self, other: Gaussian) -> Any:
-        """log ∫ p(x) q(x) dx = log N(μ₁ | μ₂, Σ₁ + Σ₂): the log normalization constant of `product`."""
+        """Log overlap log ∫ p(x) q(x) dx = log N(μ₁ | μ₂, Σ₁ + Σ₂): the log normalization constant of `product`.
+
+        Returns
+        -------
+        float or ndarray (K,)
+            The logarithm of the integral; per member of a stack.
+        """
         self._check_same_shape(other, "log_overlap")
         both = _gaussian(other.mean - self.mean, self._shared_matrix() + other._shared_matrix(), "full")
         value = both.log_prob(np.zeros((1, self.dim)))[0]
         return value if both.members else float(value)
 
     def principal_axes(self) -> tuple[Array, Array]:
-        """Eigenvalues of Σ, largest first, and eigenvectors (principal axes) as columns (Herbst 2.3).
+        """Eigenvalues of Σ, largest first, and eigenvectors (principal axes) as columns.
 
         Σ = U Λ Uᵀ; in the coordinates y = Uᵀ(x − μ) the columns are independent and Δ² = yᵀΛ⁻¹y.
+
+        Returns
+        -------
+        eigenvalues : ndarray (d,)
+            Eigenvalues, largest first.
+        eigenvectors : ndarray (d, d)
+            Principal axes, one per column.
+
+        References
+        ----------
+        Herbst and du Preez, lecture notes, 2.3.
         """
         values, vectors = np.linalg.eigh(self.covariance_matrix)
         return np.maximum(values[..., ::-1], 0.0), vectors[..., ::-1]

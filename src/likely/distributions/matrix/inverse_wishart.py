@@ -32,6 +32,24 @@ class InverseWishart(MatrixDistribution):
     it is the conjugate prior of a covariance (`CovarianceGivenMean`), and with an unknown mean a part of
     `NormalInverseWishart`.
 
+    Parameters
+    ----------
+    dof : float or array-like (K,)
+        Degrees of freedom ν > d − 1.
+    scale : array-like (d, d) or (K, d, d)
+        Scale matrix Ψ.
+
+    See Also
+    --------
+    Wishart : The distribution of the inverse.
+    NormalInverseWishart : The prior of mean and covariance.
+
+    References
+    ----------
+    Murphy (2012), chapter 4.
+
+    Examples
+    --------
     >>> InverseWishart(3.0, [[2.0]]).log_prob([[[1.0]]]).round(4)
     array([-0.8792])
     >>> InverseWishart(5.0, np.eye(2)).mean.tolist()
@@ -41,7 +59,13 @@ class InverseWishart(MatrixDistribution):
     _inverse: ClassVar[bool] = True
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Random samples (n, d, d), or (n, K, d, d) for a stack: L A⁻ᵀ A⁻¹ Lᵀ with Bartlett factors A and Ψ = L Lᵀ."""
+        """Random samples L A⁻ᵀ A⁻¹ Lᵀ with Bartlett factors A and Ψ = L Lᵀ.
+
+        Returns
+        -------
+        ndarray (n, d, d)
+            Matrices; (n, K, d, d) for a stack of K members.
+        """
         a = bartlett(self.dof, self.size, n, rng)
         factor = self._root @ np.swapaxes(spd.inverse_factor(a), -1, -2)
         return spd.symmetric(factor @ np.swapaxes(factor, -1, -2))
@@ -77,7 +101,13 @@ class InverseWishart(MatrixDistribution):
         return lone(spd.logdet(self._root) - self.size * LOG_2 - multidigamma(0.5 * self.dof, self.size))
 
     def marginal(self, at: ArrayLike) -> InverseWishart:
-        """Marginal distribution of a diagonal block: the block of Ψ, dof reduced by the number of omitted columns."""
+        """Marginal distribution of a diagonal block: the block of Ψ, dof reduced by the number of omitted columns.
+
+        Parameters
+        ----------
+        at : array-like of int
+            The columns that remain.
+        """
         at = np.atleast_1d(at)
         return InverseWishart(self.dof - (self.size - len(at)), self.scale[..., at[:, None], at])
 

@@ -107,7 +107,7 @@ class MatrixDistribution(Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(X) of matrices (n, d, d), or flattened (n, d²): (n,), or (n, K) for a stack.
+        """Log-density log p(X) of matrices (n, d, d), or flattened (n, d²): (n,), or (n, K) for a stack.
 
         −inf where a matrix is not positive definite; a row of NaN is missing.
         """

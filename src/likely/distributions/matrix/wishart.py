@@ -27,12 +27,29 @@ from likely.numerics.special import LOG_2
 
 @dataclass(frozen=True, eq=False)
 class Wishart(MatrixDistribution):
-    """Wishart distribution with ν degrees of freedom and scale matrix V   (Bishop B.78).
+    """Wishart distribution with ν degrees of freedom and scale matrix V.
 
     log p(X | ν, V) = (ν−d−1)/2 log det X − ½ tr V⁻¹X − ν/2 log det 2V − log Γ_d(ν/2) for symmetric positive definite X
     (d, d): the distribution of Σ x xᵀ of ν rows of N(0, V). In one dimension it is the gamma distribution of shape ν/2
     and rate 1/2V. With a known mean it is the conjugate prior of a precision (`CovarianceGivenMean`).
 
+    Parameters
+    ----------
+    dof : float or array-like (K,)
+        Degrees of freedom ν > d − 1.
+    scale : array-like (d, d) or (K, d, d)
+        Scale matrix V.
+
+    See Also
+    --------
+    InverseWishart : The distribution of the inverse.
+
+    References
+    ----------
+    Bishop (2006), appendix B.
+
+    Examples
+    --------
     >>> Wishart(3.0, [[2.0]]).log_prob([[[1.0]]]).round(4)
     array([-2.2086])
     >>> Wishart(5.0, np.eye(2)).mean.tolist()
@@ -60,7 +77,13 @@ class Wishart(MatrixDistribution):
         return cls(np.array(dof), mean / dof)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Random samples (n, d, d), or (n, K, d, d) for a stack, by the Bartlett decomposition."""
+        """Random samples by the Bartlett decomposition.
+
+        Returns
+        -------
+        ndarray (n, d, d)
+            Matrices; (n, K, d, d) for a stack of K members.
+        """
         factor = self._root @ bartlett(self.dof, self.size, n, rng)
         return spd.symmetric(factor @ np.swapaxes(factor, -1, -2))
 
@@ -90,7 +113,13 @@ class Wishart(MatrixDistribution):
         return lone(multidigamma(0.5 * self.dof, self.size) + self.size * LOG_2 + spd.logdet(self._root))
 
     def marginal(self, at: ArrayLike) -> Wishart:
-        """Marginal distribution of a diagonal block: the same dof, the block of V."""
+        """Marginal distribution of a diagonal block: the same dof, the block of V.
+
+        Parameters
+        ----------
+        at : array-like of int
+            The columns that remain.
+        """
         at = np.atleast_1d(at)
         return Wishart(self.dof, self.scale[..., at[:, None], at])
 

@@ -44,15 +44,39 @@ class Constraint(NamedTuple):
 
 
 def maximum_entropy(*, values: ArrayLike | None = None, interval: Any = None, expect: Any = None) -> Distribution:
-    """Maximum-entropy distribution p(x) ∝ exp(λ·f(x)) under moment constraints E[f] = c   (Herbst 1.6; Jaynes 1957).
+    """Maximum-entropy distribution p(x) ∝ exp(λ·f(x)) under moment constraints E[f] = c.
 
-    `values` is a finite set (the result is a `Categorical`), `interval` = (low, high) an interval, possibly unbounded.
-    `expect` maps features to their expectations: names ("mean", "variance", "square", "cube", "fourth", "abs", "log",
-    "log1m", "cos", "sin") or functions of an array of values; or it is a list of pairs (feature, value), where a
-    feature may also be an array with one entry per value. Results with a standard name are returned as that
-    distribution (Gaussian, Exponential, Gamma, Beta, Laplace, Uniform, VonMises), others as a
-    `MaximumEntropyDistribution`. Constraints that cannot be met raise an error that names them.
+    Results with a standard name are returned as that distribution (Gaussian, Exponential, Gamma, Beta, Laplace,
+    Uniform, VonMises), others as a `MaximumEntropyDistribution`. Constraints that cannot be met raise an error that
+    names them.
 
+    Parameters
+    ----------
+    values : array-like (m,), optional
+        A finite set of values; the result is a `Categorical`.
+    interval : tuple, optional
+        An interval (low, high), possibly unbounded.
+    expect : dict or list of pairs, optional
+        Expectations by feature: a name ("mean", "variance", "square", "cube", "fourth", "abs", "log", "log1m", "cos",
+        "sin"), a function of an array of values, or, in a list of pairs (feature, value), an array with one entry per
+        value.
+
+    Returns
+    -------
+    Distribution
+        The distribution of largest entropy.
+
+    See Also
+    --------
+    entropy : The entropy of a distribution.
+    MaximumEntropyDistribution : Results without a standard name.
+
+    References
+    ----------
+    Jaynes (1957); Cover and Thomas (2006), chapter 12; Herbst and du Preez, lecture notes, 1.6.
+
+    Examples
+    --------
     >>> maximum_entropy(values=[1, 2, 3, 4, 5, 6], expect={"mean": 4.5}).probs.round(4)  # Jaynes's dice
     array([0.0544, 0.0788, 0.1142, 0.1654, 0.2398, 0.3475])
     >>> maximum_entropy(interval=(-np.inf, np.inf), expect={"mean": 1.0, "variance": 4.0})

@@ -59,11 +59,35 @@ def interval_map(low: float, high: float, center: float, scale: float) -> Map:
 
 @dataclass(frozen=True, eq=False)
 class MaximumEntropyDistribution(Distribution):
-    """Exponential-family density log p(x) = λ·f(x) − log Z for low < x < high, from `maximum_entropy` (Herbst 1.6).
+    """Exponential-family density of maximum entropy on an interval.
 
-    `features` are names ("mean", "square", "log" …) or functions of x; only names can be saved. `center` and `scale`
-    are those of the change of variables for an unbounded interval.
+    log p(x) = λ·f(x) − log Z for low < x < high: the result of `maximum_entropy`.
 
+    Parameters
+    ----------
+    features : tuple of str or callable
+        Names ("mean", "square", "log" …) or functions of x; only names can be saved.
+    multipliers : array-like (k,)
+        Lagrange multipliers λ, one per feature.
+    low : float
+        Lower end; may be −∞.
+    high : float
+        Upper end; may be ∞.
+    center : float, default 0.0
+        Center of the change of variables for an unbounded interval.
+    scale : float, default 1.0
+        Scale of this change of variables.
+
+    See Also
+    --------
+    maximum_entropy : Finds the multipliers.
+
+    References
+    ----------
+    Jaynes (1957); Herbst and du Preez, lecture notes, 1.6.
+
+    Examples
+    --------
     >>> distribution = MaximumEntropyDistribution(("mean",), [1.0], 0.0, 1.0)
     >>> round(distribution.mean, 6), distribution.cdf([0.5]).round(6), distribution.quantile([0.5]).round(6)
     (0.581977, array([0.377541]), array([0.620115]))
@@ -128,7 +152,7 @@ class MaximumEntropyDistribution(Distribution):
         return self._panels[1]
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p of rows (n,) or (n, 1); −inf outside the interval, 0 for missing values."""
+        """Log-density of rows (n,) or (n, 1); −inf outside the interval, 0 for missing values."""
         z = rows(x, 1, ME)
         refuse_infinite(z, ME)
         at, missing = z[:, 0], np.isnan(z[:, 0])
@@ -184,13 +208,35 @@ class MaximumEntropyDistribution(Distribution):
         return np.where((p >= 0) & (p <= 1), x, np.nan)
 
     def expected(self, f: Callable[[Array], Array]) -> float:
-        """Expectation E[f(x)] by fixed quadrature; f takes points (m,)."""
+        """Expectation E[f(x)] by fixed quadrature.
+
+        Parameters
+        ----------
+        f : callable
+            Function of points (m,).
+
+        Returns
+        -------
+        float
+            The expectation.
+        """
         _, _, x, p = self._panels
         positive = p > 1e-300
         return float(p[positive] @ f(x[positive]))
 
     def integrated(self, f: Callable[[Array], Array]) -> float:
-        """Expectation E[f(x)] by adaptive quadrature, for f with jumps."""
+        """Expectation E[f(x)] by adaptive quadrature, for f with jumps.
+
+        Parameters
+        ----------
+        f : callable
+            Function of points (m,).
+
+        Returns
+        -------
+        float
+            The expectation.
+        """
         with np.errstate(all="ignore"):
 
             def integrand(t: Array) -> Array:

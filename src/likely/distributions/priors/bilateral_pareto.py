@@ -25,12 +25,32 @@ FARTHEST = 1e307  # largest range of a column, so that endpoints beyond the data
 
 @dataclass(frozen=True, eq=False)
 class BilateralPareto(Value):
-    """Conjugate prior of both endpoints of `Uniform`   (DeGroot 1970).
+    """Bilateral Pareto distribution: the conjugate prior of both endpoints of `Uniform`.
 
     log p(l, u) = Σⱼ log a(a + 1) + a log(u₀ − l₀) − (a + 2) log(u − l) for l ≤ l₀ and u ≥ u₀: a pseudo-counts between
-    l₀ and u₀. Parameters are numbers, (d,) or (K, d) for a stack; one prior applies to all members, and one of a
-    single column to all columns. Both endpoints are unknown (with one known, the prior is a Pareto distribution).
+    l₀ and u₀. One prior applies to all members, and one of a single column to all columns. Both endpoints are unknown
+    (with one known, the prior is a Pareto distribution).
 
+    Parameters
+    ----------
+    low : array-like (d,) or (K, d)
+        Lower ends l₀.
+    high : array-like (d,) or (K, d)
+        Upper ends u₀.
+    shape : array-like (d,) or (K, d)
+        Pseudo-counts a.
+
+    See Also
+    --------
+    Uniform : Its likelihood.
+    UniformPredictive : The predictive distribution.
+
+    References
+    ----------
+    DeGroot (1970).
+
+    Examples
+    --------
     >>> post = BilateralPareto(0.0, 1.0, 1.0).update(Uniform(0.0, 1.0).collect([0.5, 3.0]))
     >>> post.low, post.high, post.shape
     (array([0.]), array([3.]), array([3.]))

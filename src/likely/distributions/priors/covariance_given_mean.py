@@ -26,11 +26,30 @@ from likely.numerics.special import LOG_PI
 
 @dataclass(frozen=True, eq=False)
 class CovarianceGivenMean(Value):
-    """Conjugate prior with known mean m: x ~ N(m, Σ) with Σ ~ IW(ν, Ψ), or precision Σ⁻¹ ~ W(ν, V).
+    """Conjugate prior of a Gaussian's covariance, or precision, with known mean.
 
-    Posterior: ν + n, and Ψ (or V⁻¹) + Σ (x − m)(x − m)ᵀ. The two are the same distribution in two parameterizations:
-    modes and means differ, marginal likelihood and posterior predictive (a t distribution) agree.
+    x ~ N(m, Σ) with Σ ~ IW(ν, Ψ), or precision Σ⁻¹ ~ W(ν, V). Posterior: ν + n, and Ψ (or V⁻¹) + Σ (x − m)(x − m)ᵀ. The
+    two are the same distribution in two parameterizations: modes and means differ, marginal likelihood and posterior
+    predictive (a t distribution) agree.
 
+    Parameters
+    ----------
+    mean : array-like (d,)
+        The known mean m.
+    distribution : InverseWishart or Wishart
+        Distribution of the covariance, or of the precision.
+
+    See Also
+    --------
+    NormalInverseWishart : Unknown mean.
+    MeanGivenCovariance : Known covariance.
+
+    References
+    ----------
+    Bishop (2006), chapter 2.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> prior = CovarianceGivenMean([0.0], lk.distributions.InverseWishart(3.0, [[2.0]]))
     >>> post = prior.update(lk.Gaussian([0.0], [[1.0]]).collect([[1.0], [3.0]]))
@@ -136,7 +155,7 @@ class CovarianceGivenMean(Value):
         return -own if self._of_precision else own
 
     def log_density(self, model: Gaussian) -> PerMember:
-        """log p of a Gaussian's covariance, or precision; one per member for a stack."""
+        """Log-density of a Gaussian's covariance, or precision; one per member for a stack."""
         matrix = model.covariance_matrix
         root = spd.cholesky(np.ascontiguousarray(matrix))
         if root is None:
@@ -156,7 +175,13 @@ class CovarianceGivenMean(Value):
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
-        """n sampled Gaussians, as a stack."""
+        """Sampled Gaussians, as a stack.
+
+        Returns
+        -------
+        Gaussian
+            A stack of n members.
+        """
         if self.distribution.members is not None:
             raise ShapeError(
                 sentence("CovarianceGivenMean.sample", "one distribution is needed", "a stack", "use draw")

@@ -23,11 +23,25 @@ from likely.numerics.special import LOG_2PI
 
 @dataclass(frozen=True, eq=False)
 class VonMisesPrior(Value):
-    """Conjugate prior μ ~ VonMises(m, c) of x | μ ~ VonMises(μ, κ), κ known: posterior vector c eⁱᵐ + κ Σ eⁱˣ.
+    """Conjugate prior of the center of a von Mises distribution with known concentration.
 
-    `belief` is the distribution of μ, one or a stack; `concentration` κ is a number, (d,) or (K, d). Mode, mean and
+    μ ~ VonMises(m, c) for x | μ ~ VonMises(μ, κ), κ known; the posterior has the vector c eⁱᵐ + κ Σ eⁱˣ. Mode, mean and
     median of the direction equal its center.
 
+    Parameters
+    ----------
+    belief : VonMises
+        Distribution of μ, one or a stack.
+    concentration : array-like (d,) or (K, d)
+        Known concentrations κ.
+
+    See Also
+    --------
+    VonMises : Its likelihood.
+    VonMisesSum : The predictive distribution.
+
+    Examples
+    --------
     >>> post = VonMisesPrior(VonMises(0.0, 1.0), 4.0).update(VonMises(0.0, 4.0).collect([0.5, 0.7]))
     >>> post.belief.center.round(4), post.belief.concentration.round(4)
     (array([0.5358]), array([8.8035]))

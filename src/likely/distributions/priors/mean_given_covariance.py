@@ -23,12 +23,30 @@ from likely.numerics.special import LOG_2PI
 
 @dataclass(frozen=True, eq=False)
 class MeanGivenCovariance(Value):
-    """Conjugate prior μ ~ N(m, S) of x | μ ~ N(μ, Σ) with Σ known.
+    """Conjugate prior μ ~ N(m, S) of a Gaussian's mean, with known covariance Σ.
 
     Posterior of n rows with mean x̄: S_n = (S⁻¹ + nΣ⁻¹)⁻¹ and m_n = m + S_n nΣ⁻¹ (x̄ − m); posterior predictive
     N(m_n, Σ + S_n) (the worksheet prints S alone: an erratum). Computed in gain form, so that S may be singular and n
     may be 0.
 
+    Parameters
+    ----------
+    belief : Gaussian
+        Distribution of the mean, one or a stack.
+    covariance : float or array-like
+        Known covariance Σ: a number, (d,) or (d, d).
+
+    See Also
+    --------
+    NormalInverseWishart : Unknown covariance.
+    CovarianceGivenMean : Known mean.
+
+    References
+    ----------
+    Bishop (2006), chapter 2.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> prior = MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0)
     >>> post = prior.update(lk.Gaussian([0.0], 1.0).collect(np.zeros((12, 1))))
@@ -109,7 +127,7 @@ class MeanGivenCovariance(Value):
         return lone(likelihood + _at_own(self.belief, best.mean) - _at_own(post.belief, best.mean))
 
     def log_density(self, model: Gaussian) -> PerMember:
-        """log p(μ) of a Gaussian's mean; one per member for a stack."""
+        """Log-density log p(μ) of a Gaussian's mean; one per member for a stack."""
         return _at_own(self.belief, model.mean)
 
     # ------------------------------------------------- as a distribution over Gaussians
@@ -119,7 +137,13 @@ class MeanGivenCovariance(Value):
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
-        """n Gaussians with sampled means, as a stack with one covariance."""
+        """Gaussians with sampled means, as a stack with one covariance.
+
+        Returns
+        -------
+        Gaussian
+            A stack of n members with one covariance.
+        """
         if self.belief.members is not None:
             expected = "one distribution is needed"
             raise ShapeError(sentence("MeanGivenCovariance.sample", expected, "a stack", "use draw"))

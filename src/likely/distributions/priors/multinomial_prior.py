@@ -22,11 +22,25 @@ from likely.distributions.distribution import lone
 
 @dataclass(frozen=True, eq=False)
 class MultinomialPrior(Value):
-    """Conjugate prior p ~ Dirichlet(α) of x | p ~ Multinomial(p, N): αⱼ − 1 pseudo-counts of column j.
+    """Conjugate prior of the probabilities of a multinomial distribution.
 
-    `belief` is the `Dirichlet` distribution, or its α: (d,), or (K, d) for a stack; one prior applies to the statistics
-    of a whole stack. `length` is that of the resulting multinomial distributions.
+    p ~ Dirichlet(α) for x | p ~ Multinomial(p, N): αⱼ − 1 pseudo-counts of column j. One prior applies to the
+    statistics of a whole stack.
 
+    Parameters
+    ----------
+    belief : Dirichlet or array-like (d,) or (K, d)
+        The Dirichlet distribution of p, or its α.
+    length : float, default 1.0
+        Total of the rows that the resulting multinomial distributions draw.
+
+    See Also
+    --------
+    Multinomial : Its likelihood.
+    DirichletMultinomial : The predictive distribution.
+
+    Examples
+    --------
     >>> words = Multinomial([0.5, 0.5]).collect([[3, 1]])
     >>> MultinomialPrior([2.0, 2.0]).update(words).point("mode").probs.round(4)
     array([0.6667, 0.3333])
@@ -45,12 +59,28 @@ class MultinomialPrior(Value):
 
     @classmethod
     def weak(cls, stats: MultinomialStats, length: ArrayLike = 1.0) -> MultinomialPrior:
-        """Weakly informative prior: one pseudo-count in total, α = 1 + 1/d: the mode is (n + 1/d) / (N + 1)."""
+        """Weakly informative prior: one pseudo-count in total, α = 1 + 1/d: the mode is (n + 1/d) / (N + 1).
+
+        Parameters
+        ----------
+        length : float, default 1.0
+            Total of the rows that the distribution draws.
+        """
         return cls.symmetric(stats.counts.shape[-1], 1.0 / stats.counts.shape[-1], length)
 
     @classmethod
     def symmetric(cls, columns: int, counts: float, length: Any = 1.0) -> MultinomialPrior:
-        """Symmetric prior with a pseudo-counts per column: the mode is (n + a) / (N + d a)."""
+        """Symmetric prior with a pseudo-counts per column: the mode is (n + a) / (N + d a).
+
+        Parameters
+        ----------
+        columns : int
+            Number of columns d.
+        counts : float
+            Pseudo-counts a per column.
+        length : float, default 1.0
+            Total of the rows that the distribution draws.
+        """
         return cls(Dirichlet.symmetric(columns, 1.0 + counts), length)
 
     @property

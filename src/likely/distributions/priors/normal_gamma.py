@@ -28,12 +28,33 @@ SMALLEST = 1e-290  # products below it lose digits, or are 0
 
 @dataclass(frozen=True, eq=False)
 class NormalGamma(Value):
-    """Conjugate prior λ ~ Gamma(a, b), μ | λ ~ N(m, 1/κλ) of mean and precision per column (Herbst 2.3, Bishop 2.3.6).
+    """Normal-gamma distribution: the conjugate prior of mean and precision per column.
 
-    It is `NormalInverseGamma` in the parameterization λ = 1/σ²: posterior, marginal likelihood and predictive agree;
-    the mode does not, because densities change with the parameterization. As a density, a row is
-    (μ₁ … μ_d, λ₁ … λ_d). Parameters are numbers, (d,), or (K, d) for a stack.
+    λ ~ Gamma(a, b), μ | λ ~ N(m, 1/κλ). It is `NormalInverseGamma` in the parameterization λ = 1/σ²: posterior,
+    marginal likelihood and predictive agree; the mode does not, because densities change with the parameterization. As
+    a density, a row is (μ₁ … μ_d, λ₁ … λ_d).
 
+    Parameters
+    ----------
+    mean : array-like (d,) or (K, d)
+        Means m.
+    kappa : array-like (d,) or (K, d)
+        Pseudo-counts κ of the mean.
+    shape : array-like (d,) or (K, d)
+        Shapes a.
+    rate : array-like (d,) or (K, d)
+        Rates b.
+
+    See Also
+    --------
+    NormalInverseGamma : The parameterization by variances.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> post = NormalGamma(0.0, 1.0, 1.0, 1.0).update(lk.Gaussian([0.0], [1.0]).collect([[1.0], [3.0]]))
     >>> post.mean.round(4), post.kappa, post.shape, post.rate.round(4)
@@ -140,7 +161,7 @@ class NormalGamma(Value):
     # ----------------------------------------------------------- as a density
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p of rows (n, 2d) of means and precisions, or of Gaussians, one per member; −inf where λ ≤ 0."""
+        """Log-density of rows (n, 2d) of means and precisions, or of Gaussians, one per member; −inf where λ ≤ 0."""
         if isinstance(x, Gaussian):
             return self.log_density(x)
         z = rows(x, 2 * self.dim, "NormalGamma")

@@ -27,11 +27,37 @@ VarianceKind = Literal["diagonal", "spherical"]
 
 @dataclass(frozen=True, eq=False)
 class NormalInverseGamma(Value):
-    """Conjugate prior σ² ~ IG(ν/2, ψ/2), μ | σ² ~ N(m, σ²/κ): diagonal form of the normal-inverse-Wishart distribution.
+    """Normal-inverse-gamma distribution: the conjugate prior of mean and variance per column.
 
-    `kind="diagonal"` has ψ and ν per column; `kind="spherical"` one of each for all columns. Missing entries are left
-    out: each column adds the rows in which it is observed. `tied` is a stack of K means with one set of variances.
+    σ² ~ IG(ν/2, ψ/2), μ | σ² ~ N(m, σ²/κ): the diagonal form of the normal-inverse-Wishart distribution. Missing
+    entries are left out: each column adds the rows in which it is observed.
 
+    Parameters
+    ----------
+    mean : array-like (d,) or (K, d)
+        Means m.
+    kappa : array-like (d,) or (K, d)
+        Pseudo-counts κ of the mean.
+    scale : array-like (d,) or (K, d)
+        Scales ψ; a number or (K,) if spherical.
+    dof : array-like (d,) or (K, d)
+        Degrees of freedom ν; a number or (K,) if spherical.
+    kind : {"diagonal", "spherical"}, default "diagonal"
+        Variances per column, or one for all columns.
+    tied : bool, default False
+        A stack of K means with one set of variances.
+
+    See Also
+    --------
+    NormalInverseWishart : Full covariance.
+    NormalGamma : The parameterization by precisions.
+
+    References
+    ----------
+    Murphy (2012), chapter 4.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> g = lk.Gaussian([0.0, 0.0], [1.0, 1.0])
     >>> post = NormalInverseGamma([0.0, 0.0], 1.0, [1.0, 1.0], 3.0).update(g.collect([[1.0, 2.0], [3.0, np.nan]]))
@@ -73,7 +99,13 @@ class NormalInverseGamma(Value):
         """Weakly informative prior that keeps variances positive: its mode is the pooled within-member variance.
 
         It has c = 6 pseudo-counts per column, the minimum for a finite prior mean of a variance, and 0.01 for the mean.
-        `means` is the number of members that share the variances (c grows with it, so that the mode is unchanged).
+
+        Parameters
+        ----------
+        kind : {"diagonal", "spherical"}, default "diagonal"
+            Variances per column, or one for all columns.
+        means : int, default 1
+            Number of members that share the variances; c grows with it, so that the mode is unchanged.
         """
         check_option(kind, VarianceKind, "NormalInverseGamma.weak", "kind")
         columns = stats.columns() if isinstance(stats, Moments) else stats
@@ -181,7 +213,7 @@ class NormalInverseGamma(Value):
         return lone(value + (np.sum(means) if self.tied else means))
 
     def log_density(self, model: Gaussian) -> PerMember:
-        """log p(μ, σ²) of a Gaussian's parameters; one per member for a stack (their sum where tied)."""
+        """Log-density log p(μ, σ²) of a Gaussian's parameters; one per member for a stack (their sum where tied)."""
         if model.kind != self.kind:
             expected = f"a {self.kind} Gaussian is needed"
             raise DomainError(sentence("NormalInverseGamma", expected, f"a {model.kind} one"))
@@ -201,7 +233,13 @@ class NormalInverseGamma(Value):
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
-        """n sampled Gaussians, as a stack."""
+        """Sampled Gaussians, as a stack.
+
+        Returns
+        -------
+        Gaussian
+            A stack of n members.
+        """
         if self.mean.ndim > 1:
             raise ShapeError(sentence("NormalInverseGamma.sample", "one distribution is needed", "a stack", "use draw"))
         repeated = {name: np.repeat(getattr(self, name)[None], n, axis=0) for name in ("mean", "kappa", "scale", "dof")}

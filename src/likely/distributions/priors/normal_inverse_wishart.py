@@ -28,12 +28,36 @@ from likely.numerics.special import LOG_2PI, LOG_PI
 
 @dataclass(frozen=True, eq=False)
 class NormalInverseWishart(Value):
-    """Conjugate prior Σ ~ IW(Ψ, ν), μ | Σ ~ N(m, Σ/κ) of a Gaussian with full covariance.
+    """Normal-inverse-Wishart distribution: the conjugate prior of mean and covariance of a Gaussian.
 
-    Posterior (Gelman et al., Bayesian Data Analysis 3.6; Murphy 4.6.3): κ + n, ν + n, m the weighted mean, and
-    Ψ + S + κn/(κ + n) (x̄ − m)(x̄ − m)ᵀ. A leading axis makes a stack. `tied` is a stack of K means with one
-    covariance: Ψ and ν are shared.
+    Σ ~ IW(Ψ, ν), μ | Σ ~ N(m, Σ/κ). Posterior: κ + n, ν + n, m the weighted mean, and Ψ + S + κn/(κ + n) (x̄ − m)(x̄ −
+    m)ᵀ. A leading axis makes a stack.
 
+    Parameters
+    ----------
+    mean : array-like (d,) or (K, d)
+        Mean m.
+    kappa : float or array-like (K,)
+        Pseudo-counts κ of the mean.
+    scale : array-like (d, d) or (K, d, d)
+        Scale matrix Ψ.
+    dof : float or array-like (K,)
+        Degrees of freedom ν > d − 1.
+    tied : bool, default False
+        A stack of K means with one covariance: Ψ and ν are shared.
+
+    See Also
+    --------
+    Gaussian : Its likelihood.
+    NormalInverseGamma : Diagonal and spherical covariances.
+    InverseWishart : The distribution of the covariance.
+
+    References
+    ----------
+    Gelman et al. (2013), Bayesian Data Analysis, chapter 3; Murphy (2012), chapter 4.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> x = np.array([[0.0], [2.0]])
     >>> g = lk.Gaussian([0.0], [[1.0]])
@@ -215,7 +239,13 @@ class NormalInverseWishart(Value):
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
-        """n sampled Gaussians, as a stack."""
+        """Sampled Gaussians, as a stack.
+
+        Returns
+        -------
+        Gaussian
+            A stack of n members.
+        """
         if self.mean.ndim > 1:
             raise ShapeError(
                 sentence("NormalInverseWishart.sample", "one distribution is needed", "a stack", "use draw")

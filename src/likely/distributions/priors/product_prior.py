@@ -20,6 +20,17 @@ from likely.distributions.product import Product, ProductStats
 class ProductPrior(Value):
     """Independent priors of the parts of a `Product`; None leaves a part to maximum likelihood.
 
+    Parameters
+    ----------
+    components : dict or sequence of pairs
+        Prior of each part by name, or None.
+
+    See Also
+    --------
+    Product : Its likelihood.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> prior = ProductPrior({"visits": lk.Gamma(2.0, 1.0)})
     >>> model = lk.Product({"visits": lk.Poisson(1.0)})

@@ -24,8 +24,19 @@ STRENGTH = 0.1  # pseudo-counts of the weak prior
 
 @dataclass(frozen=True, eq=False)
 class PseudoData(Value):
-    """Pseudo-data prior: log p(model) = log-likelihood of given statistics + constant; no evidence, no sampling.
+    """Pseudo-data prior: log p(model) = log-likelihood of given statistics + constant.
 
+    It has a mode, but neither evidence nor sampling.
+
+    Parameters
+    ----------
+    distribution : value
+        The distribution, or stack, to which the statistics belong.
+    stats : statistics
+        Sufficient statistics of the pseudo-data.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> distribution = lk.Exponential(1.0)
     >>> PseudoData(distribution, distribution.collect([4.0])).update(distribution.collect([1.0, 1.0])).point().mean
@@ -54,7 +65,13 @@ class PseudoData(Value):
 
     @classmethod
     def weak(cls, distribution: Any, stats: Any, strength: float = STRENGTH) -> PseudoData:
-        """Weakly informative prior: `strength` pseudo-observations with the pooled statistics, for each member."""
+        """Weakly informative prior: pseudo-observations with the pooled statistics, for each member.
+
+        Parameters
+        ----------
+        distribution : value
+            The distribution, or stack, to which the statistics belong.
+        """
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
             raise DomainError(sentence("PseudoData.weak", "statistics of at least one row are needed", "none"))
@@ -72,7 +89,7 @@ class PseudoData(Value):
         return self.distribution.refit(self.stats)
 
     def log_density(self, model: Any) -> PerMember:
-        """log p(model), up to a constant."""
+        """Log-density log p(model), up to a constant."""
         return model.objective(self.stats)
 
     def draw(self, rng: Generator) -> NoReturn:

@@ -27,12 +27,31 @@ class PseudoObservations(Value):
     """Prior of r pseudo-observations with scatter Ψ on mean μ and covariance C; the mean counts as κ rows.
 
     log p(μ, C) = −½ [r log det 2πC + tr C⁻¹Ψ + κ (μ − m)ᵀ C⁻¹ (μ − m)], up to a constant. Factor analysis has no
-    conjugate prior, but its posterior mode needs none: pseudo-observations and rows have the joint scatter
-    (Ψ + S)/(r + n), and factors are fitted to that. With Ψ positive definite C stays regular for any rows. `tied` is a
-    stack of K means with one covariance: Ψ and r are shared. The normalization constant is not known, so there is
-    neither evidence nor sampling. A leading axis makes a stack. A column whose row and column of Ψ are 0 is missing in
-    the pseudo-observations and has no prior.
+    conjugate prior, but its posterior mode needs none: pseudo-observations and rows have the joint scatter (Ψ + S)/(r +
+    n), and factors are fitted to that. With Ψ positive definite C stays regular for any rows. The normalization
+    constant is not known, so there is neither evidence nor sampling. A leading axis makes a stack. A column whose row
+    and column of Ψ are 0 is missing in the pseudo-observations and has no prior.
 
+    Parameters
+    ----------
+    mean : array-like (d,) or (K, d)
+        Mean m.
+    kappa : float or array-like (K,)
+        Pseudo-counts κ of the mean.
+    scale : array-like (d, d) or (K, d, d)
+        Scatter Ψ of the pseudo-observations.
+    rows : float or array-like (K,)
+        Number r of pseudo-observations.
+    tied : bool, default False
+        A stack of K means with one covariance: Ψ and r are shared.
+
+    See Also
+    --------
+    FactorGaussian : Its likelihood.
+    NormalInverseWishart : The conjugate prior of a full covariance.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> prior = PseudoObservations([0.0], 1.0, [[4.0]], 2.0)
     >>> prior.update(lk.Gaussian([0.0], [[1.0]]).collect([[0.0], [3.0]])).point().covariance
@@ -68,6 +87,13 @@ class PseudoObservations(Value):
         single distribution with many rows keeps its estimate (a direction in the null space gets 0.01 (q + 4)/n of a
         column's variance), and a member with three rows is shrunk toward the pooled covariance. A column that was never
         observed has no prior.
+
+        Parameters
+        ----------
+        factors : int
+            Number of factors q.
+        kind : {"diagonal", "spherical"}, default "diagonal"
+            Kind of noise variance.
         """
         check_option(kind, VarianceKind, "PseudoObservations.weak", "kind")
         pooled = stats.pooled()

@@ -20,10 +20,30 @@ from likely.distributions.priors.weak_prior import weak_gaussian
 
 @dataclass(frozen=True, eq=False)
 class StudentTPrior(Value):
-    """Prior of a Gaussian for center and scale, and ν ~ Gamma(a, b) for the degrees of freedom (Juárez and Steel 2010).
+    """Prior of center, scale and degrees of freedom of a Student-t distribution.
 
-    Neither is conjugate: there is a posterior mode (`StudentT.fit(X, prior=…)`), found iteratively, and no evidence.
+    A Gaussian's prior for center and scale, and ν ~ Gamma(a, b) for the degrees of freedom. Neither is conjugate: there
+    is a posterior mode (`StudentT.fit(X, prior=…)`), found iteratively, and no evidence.
 
+    Parameters
+    ----------
+    shape : NormalInverseWishart, NormalInverseGamma or PseudoObservations
+        Prior of center and scale.
+    tails : float, default 2.0
+        Shape a of the prior of ν.
+    rate : float, default 0.1
+        Rate b of the prior of ν, whose mode is (a − 1)/b.
+
+    See Also
+    --------
+    StudentT : Its likelihood.
+
+    References
+    ----------
+    Juárez and Steel (2010).
+
+    Examples
+    --------
     >>> import likely as lk
     >>> prior = StudentTPrior(lk.priors.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0), 2.0, 0.1)
     >>> round(float(lk.StudentT.fit([[0.0], [1.0], [2.0]], prior=prior).dof), 1)
@@ -50,7 +70,13 @@ class StudentTPrior(Value):
 
     @classmethod
     def weak(cls, distribution: Any, stats: Any) -> StudentTPrior:
-        """Weakly informative prior: that of a Gaussian with these moments, and degrees of freedom of 1 to 50."""
+        """Weakly informative prior: that of a Gaussian with these moments, and degrees of freedom of 1 to 50.
+
+        Parameters
+        ----------
+        distribution : StudentT
+            The distribution, or stack, to which the statistics belong.
+        """
         return cls.trusted(
             shape=weak_gaussian(distribution._shape, stats.moments), tails=np.asarray(2.0), rate=np.asarray(0.1)
         )
@@ -61,12 +87,34 @@ class StudentTPrior(Value):
         return str(getattr(self.shape, "kind", "full"))
 
     def log_dof(self, dof: Array) -> Array:
-        """Log prior density of ν."""
+        """Log prior density of ν.
+
+        Parameters
+        ----------
+        dof : array-like
+            Degrees of freedom ν.
+
+        Returns
+        -------
+        ndarray
+            Log-densities.
+        """
         a, b = self.tails, self.rate
         return np.asarray(a * np.log(b) - gammaln(a) + (a - 1) * np.log(dof) - b * dof)
 
     def dof_slope(self, dof: Array) -> Array:
-        """Derivative of log p(ν)."""
+        """Derivative of log p(ν).
+
+        Parameters
+        ----------
+        dof : array-like
+            Degrees of freedom ν.
+
+        Returns
+        -------
+        ndarray
+            Derivatives.
+        """
         return np.asarray((self.tails - 1) / dof - self.rate)
 
     def log_density(self, model: Any) -> PerMember:

@@ -22,8 +22,20 @@ from likely.distributions.distribution import Distribution, in_units
 
 @dataclass(frozen=True, eq=False)
 class Stack(Distribution):
-    """Stack of K densities over the same kind of rows: log_prob (n, K).
+    """Stack of K densities over the same kind of rows: `log_prob` gives (n, K).
 
+    Parameters
+    ----------
+    components : sequence of densities
+        The members.
+
+    See Also
+    --------
+    Tied : Members that share parameters.
+    Mixture : A stack with weights.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> s = Stack([lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)])
     >>> s.log_prob([[0.0], [9.0]]).round(2)
@@ -86,7 +98,7 @@ class Stack(Distribution):
         return np.stack([part.log_prob(x) for part in self.components], axis=1)
 
     def sample(self, n: int, rng: Generator) -> Any:
-        """n random samples of each member, (n, K, …)."""
+        """Random samples of each member, (n, K, …)."""
         return side_by_side([part.sample(n, rng) for part in self.components])
 
     def entropy(self, bits: bool = False) -> Array:

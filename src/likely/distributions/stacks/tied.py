@@ -25,10 +25,28 @@ TiedPart = Literal["all", "covariance"]
 class Tied(Distribution):
     """Stack of K members with tied parameters, given by an index.
 
-    `what="all"`: member k is part `index[k]` of a smaller stack; statistics are summed over members with the same index
-    (tied mixtures, tied states). `what="covariance"`: components is a Gaussian stack of K members, those with the
-    same index share one covariance, the pooled within-member covariance (Ney 3.4).
+    Statistics are summed over members with the same index: tied mixtures, tied states.
 
+    Parameters
+    ----------
+    components : stack
+        For "all" the smaller stack, for "covariance" a Gaussian stack of K members.
+    index : array-like of int (K,)
+        Which members share.
+    what : {"all", "covariance"}, default "all"
+        "all": member k is part `index[k]` of the smaller stack. "covariance": members with the same index share one
+        covariance, the pooled within-member covariance.
+
+    See Also
+    --------
+    Stack : Members that share nothing.
+
+    References
+    ----------
+    Ney, lecture notes, 3.4.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> s = Tied(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1])
     >>> s.log_prob([[5.0]]).round(3)
@@ -108,7 +126,7 @@ class Tied(Distribution):
         return out[:, self.index] if self._all else out
 
     def sample(self, n: int, rng: Generator) -> Any:
-        """n random samples of each member (n, K, …), independent also for tied members."""
+        """Random samples of each member (n, K, …), independent also for tied members."""
         if not self._all:
             return self.components.sample(n, rng)
         return side_by_side([self.member(k).sample(n, rng) for k in range(self.members)])

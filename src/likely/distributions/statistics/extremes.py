@@ -20,6 +20,23 @@ from likely.distributions.statistics.counts import per_member
 class MinMaxStats(Addable, Value):
     """Weight, minimum and maximum per column, merged by min and max; both are 0 where the weight is 0.
 
+    Parameters
+    ----------
+    rows : array-like
+        Weight of the rows; (K,) for a stack.
+    weight : array-like (d,) or (K, d)
+        Weight of the observed entries per column.
+    low : array-like (d,) or (K, d)
+        Minimum per column.
+    high : array-like (d,) or (K, d)
+        Maximum per column.
+
+    See Also
+    --------
+    Uniform : The distribution that collects them.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> distribution = lk.Uniform(0.0, 1.0)
     >>> both = distribution.collect([0.2, 0.4]) + distribution.collect([0.3, 0.9])
@@ -71,7 +88,13 @@ class MinMaxStats(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """MinMaxStats of the rows of all members together."""
+        """MinMaxStats of the rows of all members together.
+
+        Returns
+        -------
+        MinMaxStats
+            The statistics without the axis of the stack.
+        """
         if self.rows.ndim == 0:
             return self
         low = np.where(self.seen, self.low, np.inf).min(axis=0)

@@ -16,16 +16,39 @@ from likely.estimation.parameter_constraints import Interval, StrOptions
 
 
 class StudentTDensity(DensityEstimator):
-    """Estimate a Student-t density, robust because outliers have little weight. `model_` is a `StudentT`.
+    """Student-t density estimation, robust because outliers have little weight.
 
-    - **covariance**: the kind of scale: "full", "diagonal", "spherical", or "independent": one univariate t
-      distribution with its own degrees of freedom per column.
-    - **dof**: None estimates the degrees of freedom; a number fixes them (4 is a usual choice; 1 is the Cauchy
-      distribution).
-    - **prior**: "weak" (that of a Gaussian for center and scale, and ν ~ Gamma(2, 0.1)), None for maximum
-      likelihood, where ν may go up to 10⁶ if tails are no heavier than a Gaussian's; or a `Prior`.
-    - **max_iter, tol**: of the EM iteration over latent scales.
+    Parameters
+    ----------
+    covariance : {"full", "diagonal", "spherical", "independent"}, default "full"
+        The kind of scale: "full", "diagonal", "spherical", or "independent": one univariate t distribution with its own
+        degrees of freedom per column.
+    dof : float, optional
+        None estimates the degrees of freedom; a number fixes them (4 is a usual choice; 1 is the Cauchy distribution).
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" (that of a Gaussian for center and scale, and ν ~ Gamma(2, 0.1)), None for maximum likelihood, where ν
+        may go up to 10⁶ if tails are no heavier than a Gaussian's; or a `Prior`.
+    max_iter : int, default 500
+        Largest number of EM iterations over latent scales.
+    tol : float, default 1e-6
+        EM ends when the objective rises by less, in nats per sample.
 
+    Attributes
+    ----------
+    model_ : StudentT
+        The fitted density.
+
+    See Also
+    --------
+    StudentT : The distribution.
+    GaussianDensity : No outliers.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Ney, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).normal([1.0, 5.0], [1.0, 2.0], (500, 2))
     >>> X[:100] = 50.0  # a fifth of all rows is wrong

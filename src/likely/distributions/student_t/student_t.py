@@ -37,15 +37,40 @@ LARGE_DOF = 1e5  # from here on differences of digammas are a series
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class StudentT(StudentTEM):
-    """Multivariate Student-t distribution with location μ, scale matrix S and ν degrees of freedom   (Ney 1.5).
+    """Multivariate Student-t distribution with location μ, scale matrix S and ν degrees of freedom.
 
     log p(x) = log Γ((ν+d)/2)/Γ(ν/2) − d/2 log πν − ½ log det S − (ν+d)/2 log(1 + q/ν), q = (x − μ)ᵀ S⁻¹ (x − μ).
-    The exponent is −(ν + d)/2, not the −(ν + 1)/2 of the notes. `scale` is the scale matrix S (squared scales), in the
-    shapes and kinds of a Gaussian's covariance; `dof` is a number or (K,). A fourth kind, "independent", has one
-    univariate t distribution per column: squared scales and dof (d,) or (K, d). NaN entries of x are integrated out:
-    marginals are t distributions with the same dof. `StudentT.fit(X)` estimates all parameters,
-    `StudentT.fit(X, dof=4.0)` keeps the dof (`fixed_dof`).
 
+    The exponent is −(ν + d)/2, not the −(ν + 1)/2 of the notes. NaN entries of x are integrated out: marginals are t
+    distributions with the same dof. `StudentT.fit(X)` estimates all parameters, `StudentT.fit(X, dof=4.0)` keeps the
+    dof.
+
+    Parameters
+    ----------
+    mean : array-like (d,) or (K, d)
+        Location μ: the mean, where dof > 1.
+    scale : float or array-like, default 1.0
+        Scale matrix S (squared scales), in the shapes of a Gaussian's covariance; (d,) or (K, d) if "independent".
+    dof : float or array-like
+        Degrees of freedom ν: a number or (K,); (d,) or (K, d) if "independent".
+    kind : {"full", "diagonal", "spherical", "independent"}, optional
+        Kind of scale; "independent" is one univariate t distribution per column.
+    center : array-like, optional
+        Another name for `mean`.
+    fixed_dof : bool, default False
+        The degrees of freedom are not estimated.
+
+    See Also
+    --------
+    Gaussian : Infinite degrees of freedom.
+    StudentTDensity : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Ney, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> StudentT([0.0, 1.0], [1.0, 4.0], 3.0).log_prob([[0.0, 1.0], [9.0, np.nan]]).round(4)
     array([-2.531 , -7.6653])
     """
@@ -133,7 +158,7 @@ class StudentT(StudentTEM):
         return weight * v, covariance_score(z, v, scale, weight), log_dof
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
+        """Log-density log p(x) of rows. NaN entries are missing values."""
         x = sliceable(x, self.dim)
 
         def evaluate(block: Any) -> Array:
@@ -285,11 +310,13 @@ class StudentT(StudentTEM):
         return self.replace(center=part.mean, scale=part.covariance, dof=np.array(dof))
 
     def condition(self, values: Mapping[int, Any]) -> StudentT:
-        """Conditional distribution of the other columns given the values of o columns: {column: value}.
+        """Conditional distribution of the other columns given the values of o columns.
 
         Center and S as for a Gaussian, S times (ν + q)/(ν + o) with q the squared distance of the given values, and
         ν + o degrees of freedom: given outliers increase the scale. Vectors of n values give a stack of n members.
 
+        Examples
+        --------
         >>> t = StudentT([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]], 4.0).condition({1: 3.0})
         >>> t.mean.round(3).tolist(), t.scale.round(3).tolist(), t.dof.tolist()
         ([2.4], [[0.936]], 5.0)

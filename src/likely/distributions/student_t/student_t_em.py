@@ -151,6 +151,11 @@ class StudentTEM(Distribution):
         """Method of moments from mean, covariance and kurtosis of complete rows: E q² = d(d + 2)(ν − 2)/(ν − 4).
 
         q is the squared Mahalanobis distance. Fourth moments need ν > 4: heavier tails need `fit`.
+
+        Parameters
+        ----------
+        kind : {"full", "diagonal", "spherical", "independent"}, default "full"
+            Kind of scale.
         """
         z = rows(x, None, "StudentT")
         if z.shape[1] == 1:  # rows without any observed entry are left out
@@ -176,7 +181,13 @@ class StudentTEM(Distribution):
 
     @classmethod
     def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, kind: ScaleKind = "full") -> Self:
-        """No unbiased estimate is known: raises."""
+        """No unbiased estimate is known: raises.
+
+        Parameters
+        ----------
+        kind : {"full", "diagonal", "spherical", "independent"}, default "full"
+            Kind of scale.
+        """
         raise DomainError(sentence("StudentT", "no unbiased estimate is known", remedy="use fit"))
 
     # --------------------------------------------------------------- E-step

@@ -33,14 +33,36 @@ WIDEST = 1e5  # largest range in interquartile ranges: heavier tails are truncat
 
 
 def sum_of(*distributions: Any, weights: ArrayLike | None = None, copies: Any = 1, error: float = 1e-8) -> Distribution:
-    """Distribution of w₁x₁ + … + w_m x_m for independent x_i: a density with log_prob, cdf, quantile, mean and sample.
+    """Distribution of w₁x₁ + … + w_m x_m for independent x_i.
 
-    `copies` is the number of independent x_i of each distribution (one number for all, or one per distribution). Sums
-    in closed form give that distribution. Otherwise the result is a `LatticeDistribution` (all are discrete: exact) or
-    a `GridDistribution`, each with `.error`: the truncated probability plus a conservative estimate of the error of the
-    CDF, from the changes of the last two halvings of the grid, the shift of means by rounding and the interpolation
-    between edges. An error that cannot be met, as with Cauchy tails or poles, gives a warning.
+    The result is a density with log_prob, cdf, quantile, mean and sample. Sums in closed form give that distribution.
+    Otherwise the result is a `LatticeDistribution` (all are discrete: exact) or a `GridDistribution`, each with
+    `.error`: the truncated probability plus a conservative estimate of the error of the CDF, from the changes of the
+    last two halvings of the grid, the shift of means by rounding and the interpolation between edges. An error that
+    cannot be met, as with Cauchy tails or poles, gives a warning.
 
+    Parameters
+    ----------
+    *distributions : density
+        Distributions of one column.
+    weights : array-like (m,), optional
+        Factors w of the variables; 1 by default.
+    copies : int or sequence of int, default 1
+        Number of independent variables of each distribution: one number for all, or one per distribution.
+    error : float, default 1e-8
+        Largest error of the CDF, where there is no closed form.
+
+    Returns
+    -------
+    Distribution
+        The distribution of the sum.
+
+    See Also
+    --------
+    convolve : Two distributions.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.distributions.sum_of(lk.Gaussian([1.0], 3.0), lk.Gaussian([2.0], 4.0), weights=[1, -1])
     Gaussian(mean=[-1.0], covariance=[[7.0]], kind='full')
@@ -64,8 +86,32 @@ def sum_of(*distributions: Any, weights: ArrayLike | None = None, copies: Any = 
 
 
 def convolve(a: Any, b: Any, *, weights: ArrayLike | None = None, copies: Any = 1, error: float = 1e-8) -> Distribution:
-    """Convolution of two distributions: the distribution of a sum of two independent variables, `sum_of(a, b)`.
+    """Convolution: the distribution of a sum of two independent variables, `sum_of(a, b)`.
 
+    Parameters
+    ----------
+    a : density
+        A distribution of one column.
+    b : density
+        Another.
+    weights : array-like (2,), optional
+        Factors of the variables; 1 by default.
+    copies : int or sequence of int, default 1
+        Number of independent variables of each distribution.
+    error : float, default 1e-8
+        Largest error of the CDF, where there is no closed form.
+
+    Returns
+    -------
+    Distribution
+        The distribution of the sum.
+
+    See Also
+    --------
+    sum_of : Several distributions.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.distributions.convolve(lk.Poisson(1.0), lk.Poisson(2.0))
     Poisson(rate=[3.])

@@ -21,11 +21,30 @@ FAINT = 1e-16  # of the peak: rounding level of a Fourier transform
 
 @dataclass(frozen=True, eq=False)
 class GridDistribution(Distribution):
-    """Grid distribution P(first + j·step ≤ x ≤ first + (j + 1)·step) = masses[j]; `error` bounds the error of the CDF.
+    """Distribution on a grid of cells with given masses.
 
-    The density is interpolated linearly between midpoints of cells, the CDF between edges, where it is exact. Within
-    the range the density is at least 10⁻¹⁶ of the peak, since smaller values are rounding error; outside it is 0.
+    P(first + j·step ≤ x ≤ first + (j + 1)·step) = masses[j]. The density is interpolated linearly between midpoints of
+    cells, the CDF between edges, where it is exact. Within the range the density is at least 10⁻¹⁶ of the peak, since
+    smaller values are rounding error; outside it is 0.
 
+    Parameters
+    ----------
+    first : float
+        Lower edge of the first cell.
+    step : float
+        Width of a cell.
+    masses : array-like (m,)
+        Probabilities of the cells.
+    error : float, default 0.0
+        Bound of the error of the CDF.
+
+    See Also
+    --------
+    LatticeDistribution : Discrete values.
+    sum_of : Sums of independent variables.
+
+    Examples
+    --------
     >>> distribution = GridDistribution(0.0, 0.5, [0.25, 0.25, 0.25, 0.25])
     >>> distribution.mean, distribution.cdf([0.3]).round(3).tolist(), distribution.quantile(0.75).tolist()
     (1.0, [0.15], 1.5)
@@ -71,7 +90,7 @@ class GridDistribution(Distribution):
         return np.asarray(sums / sums[-1])
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p of rows (n,) or (n, 1); 0 for missing values."""
+        """Log-density of rows (n,) or (n, 1); 0 for missing values."""
         z = rows(sliceable(x, 1), 1, "GridDistribution")
         refuse_infinite(z, "GridDistribution")
         at, missing = z[:, 0], np.isnan(z[:, 0])

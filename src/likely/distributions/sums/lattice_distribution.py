@@ -21,8 +21,26 @@ NEAR = 1e-7  # of a step: tolerance of a value at a lattice point
 
 @dataclass(frozen=True, eq=False)
 class LatticeDistribution(Distribution):
-    """Lattice distribution P(x = first + j · step) = p_j, j = 0 … m − 1; `error` bounds the omitted probability.
+    """Lattice distribution P(x = first + j · step) = p_j, j = 0 … m − 1.
 
+    Parameters
+    ----------
+    first : float
+        The first value.
+    step : float
+        Distance of the values.
+    probs : array-like (m,)
+        Probabilities p.
+    error : float, default 0.0
+        Bound of the omitted probability.
+
+    See Also
+    --------
+    GridDistribution : Continuous values.
+    sum_of : Sums of independent variables.
+
+    Examples
+    --------
     >>> dice = LatticeDistribution(1.0, 1.0, np.full(6, 1 / 6))
     >>> dice.mean, dice.cdf([3.0]).round(3).tolist(), dice.log_prob([7.0, 1.5]).tolist()
     (3.5, [0.5], [-inf, -inf])
@@ -55,7 +73,7 @@ class LatticeDistribution(Distribution):
         return np.asarray(self.first + self.step * np.arange(len(self.probs)), dtype=np.float64)
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p of rows (n,) or (n, 1); −inf between lattice points, 0 for missing values."""
+        """Log-density of rows (n,) or (n, 1); −inf between lattice points, 0 for missing values."""
         z = rows(sliceable(x, 1), 1, "LatticeDistribution")
         refuse_infinite(z, "LatticeDistribution")
         at = (z[:, 0] - self.first) / self.step

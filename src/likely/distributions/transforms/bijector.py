@@ -74,8 +74,25 @@ KINDS: dict[BijectorKind, Kind] = {
 
 @dataclass(frozen=True, eq=False)
 class Bijector(Value):
-    """Built-in change of variables y = g(x), elementwise or by a matrix: `Bijector.exp()`, `Bijector.affine(2)` …
+    """Built-in change of variables y = g(x), elementwise or by a matrix.
 
+    Made by `Bijector.exp()`, `Bijector.affine(2)` and the other class methods.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the transform.
+    scale : float or array-like, default 1.0
+        Factor or exponent c: a number, (d,), or for "affine" a matrix (d, d).
+    shift : float or array-like (d,), default 0.0
+        What is added at the end.
+
+    See Also
+    --------
+    Transformed : The distribution of y.
+
+    Examples
+    --------
     >>> Bijector.box_cox(0.5).forward(np.array([[4.0]])).tolist()
     [[2.0]]
     >>> Bijector.affine([[2.0, 1.0], [0.0, 1.0]], [1.0, 0.0]).log_det_jacobian(np.zeros((1, 2))).round(4)
@@ -100,7 +117,15 @@ class Bijector(Value):
 
     @classmethod
     def affine(cls, scale: Any, shift: Any = 0.0) -> Bijector:
-        """Affine transform y = c x + b; c is a number, one number per column, or a matrix."""
+        """Affine transform y = c x + b.
+
+        Parameters
+        ----------
+        scale : float or array-like
+            Factor c: a number, one number per column, or a matrix.
+        shift : float or array-like (d,), default 0.0
+            Shift b.
+        """
         return cls("affine", scale, shift)
 
     @classmethod
@@ -125,12 +150,24 @@ class Bijector(Value):
 
     @classmethod
     def power(cls, exponent: Any) -> Bijector:
-        """Power y = xᶜ for x > 0."""
+        """Power y = xᶜ for x > 0.
+
+        Parameters
+        ----------
+        exponent : float or array-like (d,)
+            Exponent c.
+        """
         return cls("power", exponent)
 
     @classmethod
     def box_cox(cls, exponent: Any) -> Bijector:
-        """Box–Cox transform y = (xᶜ − 1) / c for x > 0; log x where c is 0."""
+        """Box–Cox transform y = (xᶜ − 1) / c for x > 0; log x where c is 0.
+
+        Parameters
+        ----------
+        exponent : float or array-like (d,)
+            Exponent c.
+        """
         return cls("box-cox", exponent)
 
     # -------------------------------------------------------------- forward and inverse
@@ -146,14 +183,31 @@ class Bijector(Value):
         return bool(np.all(KINDS[self.kind].is_increasing(np.ravel(self.scale)[:1])))
 
     def forward(self, x: Array) -> Array:
-        """y = g(x) of rows (n, d)."""
+        """Transformed rows y = g(x).
+
+        Returns
+        -------
+        ndarray (n, d)
+            Transformed rows.
+        """
         if not self.elementwise:
             return np.asarray(x @ self.scale.T + self.shift)
         with np.errstate(all="ignore"):
             return np.asarray(KINDS[self.kind].forward(x, self.scale) + self.shift)
 
     def inverse(self, y: Array) -> Array:
-        """x = g⁻¹(y) of rows (n, d); NaN outside the image."""
+        """Inverse transform x = g⁻¹(y) of rows; NaN outside the image.
+
+        Parameters
+        ----------
+        y : ndarray (n, d)
+            Transformed rows.
+
+        Returns
+        -------
+        ndarray (n, d)
+            Rows.
+        """
         z = y - self.shift
         if not self.elementwise:
             return np.asarray(np.linalg.solve(self.scale, z.T).T, dtype=np.float64)
@@ -162,7 +216,13 @@ class Bijector(Value):
             return np.where((z > low) & (z < high), KINDS[self.kind].inverse(z, self.scale), np.nan)
 
     def log_det_jacobian(self, x: Array) -> Array:
-        """log |det ∂y/∂x| of rows (n, d): (n,); missing entries are left out."""
+        """Log absolute Jacobian determinant log |det ∂y/∂x| of rows; missing entries are left out.
+
+        Returns
+        -------
+        ndarray (n,)
+            Logarithms.
+        """
         if not self.elementwise:
             return np.full(len(x), np.linalg.slogdet(self.scale)[1])
         with np.errstate(all="ignore"):
@@ -187,11 +247,11 @@ class FunctionBijector(Value):
     elementwise = False
 
     def forward(self, x: Array) -> Array:
-        """y = g(x) of rows (n, d)."""
+        """Transformed rows y = g(x)."""
         return self._mapped(self.function, x, "forward")
 
     def inverse(self, y: Array) -> Array:
-        """x = g⁻¹(y) of rows (n, d); NaN outside the image."""
+        """Inverse transform x = g⁻¹(y) of rows; NaN outside the image."""
         return self._mapped(self.back, y, "inverse") if self.back is not None else self._bisected(y)
 
     def _mapped(self, f: Callable[[Array], Any], x: Array, name: str) -> Array:

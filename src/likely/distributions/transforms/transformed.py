@@ -38,13 +38,34 @@ FAR = 1e100  # bound of an infinite support in the numerical search for an inver
 
 @dataclass(frozen=True, eq=False)
 class Transformed(Distribution):
-    """Distribution of y = g(x) for x ~ distribution: log p(y) = log p_x(g⁻¹(y)) − log |det ∂g/∂x| (Herbst 1.2.2).
+    """Distribution of y = g(x), a change of variables.
 
-    g is a built-in `Bijector`, which can be saved, or a one-to-one function of rows (n, d) → (n, d), with its `inverse`
-    and `log_det_jacobian` = log |det ∂g/∂x| (n,) where known. In one column a monotone g needs neither. For a discrete
-    distribution the values are transformed and keep their probabilities. The base distribution may be a stack, and may
-    be fitted.
+    log p(y) = log p_x(g⁻¹(y)) − log |det ∂g/∂x|. For a discrete distribution the values are transformed and keep their
+    probabilities. The base distribution may be a stack, and may be fitted.
 
+    Parameters
+    ----------
+    distribution : distribution
+        Distribution of x, one or a stack.
+    forward : Bijector, str or callable
+        The function g: a `Bijector` or its name, which can be saved, or a one-to-one function of rows (n, d) → (n, d).
+    inverse : callable, optional
+        The inverse of a function g; a monotone g of one column needs none.
+    log_det_jacobian : callable, optional
+        Logarithms log |det ∂g/∂x| (n,) of a function g; a monotone g of one column needs none.
+    bijector : Bijector, optional
+        Another name for `forward`.
+
+    See Also
+    --------
+    Bijector : Built-in changes of variables.
+
+    References
+    ----------
+    Herbst and du Preez, lecture notes, 1.2.2.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lognormal = lk.distributions.Transformed(lk.Gaussian([0.0], 1.0), lk.distributions.Bijector.exp())
     >>> lognormal.log_prob([1.0, -1.0]).round(4), lognormal.quantile(0.5), round(lognormal.mean, 4)
@@ -117,7 +138,7 @@ class Transformed(Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, y: ArrayLike) -> Array:
-        """log p of rows (n, d): (n,), or (n, K) for a stack; −inf outside the image of g."""
+        """Log-density of rows (n, d): (n,), or (n, K) for a stack; −inf outside the image of g."""
         y = sliceable(y, self.dim)
 
         def evaluate(block: Any) -> Array:

@@ -47,18 +47,40 @@ BetaLikelihood = Literal["bernoulli", "binomial", "negative binomial"]
 class Beta(FeatureDistribution):
     """Beta distribution; also the conjugate prior of a probability.
 
-    log p(x | a, b) = Σⱼ (a − 1) log xⱼ + (b − 1) log(1 − xⱼ) − log B(a, b) in d independent columns   (Herbst 2.1).
+    log p(x | a, b) = Σⱼ (a − 1) log xⱼ + (b − 1) log(1 − xⱼ) − log B(a, b) in d independent columns.
 
-    The conjugate prior of `Bernoulli`, with a − 1 and b − 1 pseudo-counts of ones and zeros. Both are numbers, (d,) or
-    (K, d) for a stack. One prior can be used for all members of a stack of Bernoulli distributions, and one of a single
-    column for all their columns. It is also the conjugate prior of a `Binomial` with known trials, and of the p of a
-    `NegativeBinomial` with known size: `likelihood` and `known` specify this; statistics of Bernoulli and binomial
-    distributions set them.
+    The conjugate prior of `Bernoulli`, with a − 1 and b − 1 pseudo-counts of ones and zeros. One prior can be used for
+    all members of a stack of Bernoulli distributions, and one of a single column for all their columns. It is also the
+    conjugate prior of a `Binomial` with known trials, and of the p of a `NegativeBinomial` with known size. Statistics
+    of Bernoulli and binomial distributions set which.
 
     As a density of proportions it can be fitted: `Beta.fit` finds a and b, from 10⁻⁸ to 10¹², by Newton's method for
     their logarithms. 0 and 1 have no finite logarithms: fitting refuses them, by row and column. A column so narrow
     that the parameters would exceed 10¹² gets a warning: sums of logarithms do not determine them there.
 
+    Parameters
+    ----------
+    a : array-like (d,) or (K, d)
+        First shape parameter: 1 plus the pseudo-count of ones.
+    b : array-like (d,) or (K, d)
+        Second shape parameter: 1 plus the pseudo-count of zeros.
+    likelihood : {"bernoulli", "binomial", "negative binomial"}, default "bernoulli"
+        Whose probability it is the prior of.
+    known : array-like, optional
+        The known trials of a binomial, or the known size of a negative binomial distribution.
+
+    See Also
+    --------
+    Bernoulli : Its likelihood.
+    Dirichlet : The prior of more than two probabilities.
+    BetaDensity : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.1.
+
+    Examples
+    --------
     >>> Beta(1.0, 1.0).update(Bernoulli(0.5).collect([1, 1, 1])).mean
     array([0.8])
     >>> Beta(1.0, 1.0).update(Binomial(3, 0.5).collect([3])).predictive()
@@ -129,7 +151,15 @@ class Beta(FeatureDistribution):
 
     @classmethod
     def symmetric(cls, columns: int, rows: float) -> Beta:
-        """Symmetric prior with r = `rows` pseudo-counts of ones and of zeros: the mode is (n₁ + r) / (n + 2r)."""
+        """Symmetric prior with r pseudo-counts of ones and of zeros: the mode is (n₁ + r) / (n + 2r).
+
+        Parameters
+        ----------
+        columns : int
+            Number of columns.
+        rows : float
+            Pseudo-counts r.
+        """
         return cls(np.full(columns, 1.0 + rows), np.full(columns, 1.0 + rows))
 
     def member(self, k: int) -> Beta:
@@ -154,7 +184,7 @@ class Beta(FeatureDistribution):
         return a * (np.log(x) - digamma(a) + both), b * (np.log1p(-x) - digamma(b) + both)
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside 0 … 1. NaN is missing."""
+        """Log-density log p(x) of rows; −inf outside 0 … 1. NaN is missing."""
         x = sliceable(x, self.dim)
         distributions = list(zip(np.atleast_2d(self.a), np.atleast_2d(self.b), strict=True))
 
@@ -173,12 +203,12 @@ class Beta(FeatureDistribution):
 
     @property
     def mean(self) -> Array:
-        """a / (a + b)."""
+        """Mean a / (a + b)."""
         return self.a / (self.a + self.b)
 
     @property
     def variance(self) -> Array:
-        """m (1 − m) / (a + b + 1)."""
+        """Variance m (1 − m) / (a + b + 1)."""
         whole = self.a + self.b
         return self.mean * (self.b / whole) / (whole + 1)
 
@@ -209,7 +239,7 @@ class Beta(FeatureDistribution):
         return self.a[..., 0], self.b[..., 0]
 
     def entropy(self, bits: bool = False) -> PerMember:
-        """log B(a, b) − (a − 1) ψ(a) − (b − 1) ψ(b) + (a + b − 2) ψ(a + b), summed; one per member for a stack."""
+        """Entropy log B(a, b) − (a − 1) ψ(a) − (b − 1) ψ(b) + (a + b − 2) ψ(a + b), summed over columns."""
         return in_units(lone(np.reshape(self._pairs().entropy(), self.a.shape).sum(axis=-1)), bits)
 
     def kl(self, other: Beta, bits: bool = False) -> PerMember:
@@ -288,7 +318,7 @@ class Beta(FeatureDistribution):
         return BetaNegativeBinomial.trusted(size=known, a=a, b=b)
 
     def log_evidence(self, stats: Trials | Successes | WeightedValues) -> PerMember:
-        """log marginal likelihood of the rows in sequence, probabilities integrated out; one per member for a stack.
+        """Log marginal likelihood of the rows in sequence, probabilities integrated out; one per member for a stack.
 
         Σⱼ log B(a + n₁, b + n₀) / B(a, b), plus the logs of the binomial coefficients.
         """
@@ -302,7 +332,7 @@ class Beta(FeatureDistribution):
         return lone(value)
 
     def log_density(self, model: Any) -> PerMember:
-        """log prior density of the probabilities of a Bernoulli, binomial or negative binomial; one per member."""
+        """Log prior density of the probabilities of a Bernoulli, binomial or negative binomial; one per member."""
         probs = model.prob if isinstance(model, NegativeBinomial) else model.probs
         self._serves(probs.shape, "a model")
         return lone(added(_log_density(probs, self.a, self.b)))
@@ -367,7 +397,7 @@ def beta_quantile(a: Any, b: Any, p: Any) -> Array:
 
 
 def _log_density(x: Array, a: Array, b: Array) -> Array:
-    """log p of each entry; 0 where it is NaN, −inf outside 0 … 1.
+    """Log-density of each entry; 0 where it is NaN, −inf outside 0 … 1.
 
     Gamma distributions of x and 1 − x, at rate a + b, over that of their sum: accurate for large a and b.
     """

@@ -38,6 +38,23 @@ class BetaBinomial(KnownTrials, ValueDistribution):
     The predictive distribution of N trials under a `Beta` prior of the success probability: mean N a / (a + b), and
     overdispersed relative to a `Binomial`.
 
+    Parameters
+    ----------
+    trials : array-like (d,) or (K, d)
+        Numbers of trials N.
+    a : array-like (d,) or (K, d)
+        First parameter of the beta distribution.
+    b : array-like (d,) or (K, d)
+        Second parameter of the beta distribution.
+
+    See Also
+    --------
+    Binomial : The same without overdispersion.
+    Beta : The distribution of the success probability.
+    BetaBinomialDensity : The estimator.
+
+    Examples
+    --------
     >>> BetaBinomial(2, 1.0, 1.0).log_prob([0, 1, 2]).round(4)
     array([-1.0986, -1.0986, -1.0986])
     """
@@ -193,13 +210,13 @@ class BetaBinomial(KnownTrials, ValueDistribution):
 
 
 def log_pmf(x: Array, n: Any, a: Any, b: Any) -> Array:
-    """log p of counts; −inf for anything but a count from 0 to n."""
+    """Log-density of counts; −inf for anything but a count from 0 to n."""
     possible = (x >= 0) & (x <= n) & (x == np.floor(x))
     return np.where(possible, between_counts(np.where(possible, x, 0.0), n, a, b), -np.inf)
 
 
 def between_counts(x: Array, n: Any, a: Any, b: Any) -> Array:
-    """log p of counts, extended to fractional (expected) counts."""
+    """Log-density of counts, extended to fractional (expected) counts."""
     x, n, a, b = (np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (x, n, a, b))
     logs, none = log_two_colors(x, n - x, n, a, b), x == 0
     ends = np.broadcast_to(none | (x == n), logs.shape)

@@ -31,6 +31,21 @@ class BetaNegativeBinomial(ColumnDistribution):
     as x^(−a − 1): the mean is infinite for a ≤ 1 and the variance for a ≤ 2. It has `log_prob` and `sample`, but no
     estimator of its own.
 
+    Parameters
+    ----------
+    size : array-like (d,) or (K, d)
+        Sizes r.
+    a : array-like (d,) or (K, d)
+        First parameter of the beta distribution.
+    b : array-like (d,) or (K, d)
+        Second parameter of the beta distribution.
+
+    See Also
+    --------
+    NegativeBinomial : The same with a known probability.
+
+    Examples
+    --------
     >>> BetaNegativeBinomial(1.0, 2.0, 1.0).log_prob([0, 1]).round(4)
     array([-0.4055, -1.7918])
     """
@@ -85,12 +100,12 @@ class BetaNegativeBinomial(ColumnDistribution):
 
     @property
     def mean(self) -> Array:
-        """r b / (a − 1); infinite for a ≤ 1."""
+        """Mean r b / (a − 1); infinite for a ≤ 1."""
         return np.where(self.a > 1, self.size * self.b / np.where(self.a > 1, self.a - 1, 1.0), np.inf)
 
     @property
     def variance(self) -> Array:
-        """r b (r + a − 1)(b + a − 1) / ((a − 2)(a − 1)²); infinite for a ≤ 2."""
+        """Variance r b (r + a − 1)(b + a − 1) / ((a − 2)(a − 1)²); infinite for a ≤ 2."""
         fine = self.a > 2
         a = np.where(fine, self.a, 3.0)
         value = self.size * self.b * (self.size + a - 1) * (self.b + a - 1) / ((a - 2) * (a - 1) ** 2)
@@ -114,7 +129,7 @@ class BetaNegativeBinomial(ColumnDistribution):
 
 
 def log_pmf(x: Any, r: Any, a: Any, b: Any) -> Array:
-    """log p of counts: r / (r + x) times a beta-binomial probability of r successes in r + x trials."""
+    """Log-density of counts: r / (r + x) times a beta-binomial probability of r successes in r + x trials."""
     x = np.asarray(x, dtype=np.float64)
     n = r + x
     logs = log_two_colors(r, x, n, a, b, r / n)

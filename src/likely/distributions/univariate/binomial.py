@@ -32,11 +32,30 @@ TAIL = 1e-25  # tail probability that is neglected
 class Binomial(KnownTrials, ColumnDistribution):
     """Binomial distribution of numbers of successes.
 
-    log p(x | N, p) = Σⱼ log N!/(x!(N − x)!) + x log p + (N − x) log(1 − p)   (Ney 1.4, Herbst 2.1).
+    log p(x | N, p) = Σⱼ log N!/(x!(N − x)!) + x log p + (N − x) log(1 − p).
 
     Independent columns of successes among `trials` N, which are known. Anything but a count from 0 to N has probability
     0; NaN is missing. The conjugate prior of p is `Beta`, with predictive distribution `BetaBinomial`.
 
+    Parameters
+    ----------
+    trials : array-like (d,) or (K, d)
+        Numbers of trials N.
+    probs : array-like (d,) or (K, d)
+        Success probabilities p.
+
+    See Also
+    --------
+    Bernoulli : One trial.
+    BetaBinomial : Overdispersed numbers of successes.
+    BinomialDensity : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Ney, lecture notes, 1.4; Herbst and du Preez, lecture notes, 2.1.
+
+    Examples
+    --------
     >>> Binomial(3, 0.5).log_prob([0, 1, 4]).round(4)
     array([-2.0794, -0.9808,    -inf])
     """
@@ -200,7 +219,7 @@ class Binomial(KnownTrials, ColumnDistribution):
 
     @classmethod
     def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, trials: ArrayLike | None = None) -> Binomial:  # type: ignore[override]
-        """p = x̄ / N, which is unbiased; trials must be given."""
+        """Unbiased estimate p = x̄ / N; trials must be given."""
         if trials is None:
             raise DomainError(
                 sentence("Binomial", "no unbiased estimator of unknown trials exists", remedy="give them")
@@ -227,7 +246,7 @@ def refuse_more(z: Array, shares: Any, trials: Array, whose: str) -> None:
 
 
 def log_pmf(x: Array, n: Any, p: Any) -> Array:
-    """log p of counts, as peaks less deviances; −inf for anything but a count from 0 to n."""
+    """Log-density of counts, as peaks less deviances; −inf for anything but a count from 0 to n."""
     n, p = np.asarray(n, dtype=np.float64), np.asarray(p, dtype=np.float64)
     possible = (x >= 0) & (x <= n) & (x == np.floor(x))
     at = np.where(possible, x, 0.0)

@@ -28,12 +28,30 @@ FLOOR = 3e-5  # of the median distance of the other values: the scale where one 
 class Cauchy(Centered, ValueDistribution):
     """Cauchy distribution.
 
-    log p(x | μ, s) = −Σⱼ log π sⱼ (1 + zⱼ²) with z = (x − μ) / s, in d independent columns   (Ney 1.5).
+    log p(x | μ, s) = −Σⱼ log π sⱼ (1 + zⱼ²) with z = (x − μ) / s, in d independent columns.
 
     Student's t distribution with one degree of freedom. It has no mean and no variance: `center` is the median, and the
     scale is half the interquartile range. The joint likelihood has one maximum (Copas 1975), found by
     Newton's method, unless half of the weight lies on one value: the scale estimate then goes to its floor.
 
+    Parameters
+    ----------
+    center : array-like (d,) or (K, d)
+        Medians μ.
+    scale : array-like (d,) or (K, d)
+        Scales s.
+
+    See Also
+    --------
+    StudentT : More degrees of freedom.
+    CauchyDensity : The estimator.
+
+    References
+    ----------
+    Copas (1975); Ney, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> Cauchy(0.0, 1.0).log_prob([0.0, 1.0]).round(4)
     array([-1.1447, -1.8379])
     """

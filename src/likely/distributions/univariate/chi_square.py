@@ -24,11 +24,27 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 class ChiSquare(FeatureDistribution):
     """Chi-square distribution.
 
-    log p(x | D) = Σⱼ (D/2 − 1) log xⱼ − xⱼ/2 − log Γ(D/2) − D/2 log 2, in d independent columns   (Ney 1.5, 3.2).
+    log p(x | D) = Σⱼ (D/2 − 1) log xⱼ − xⱼ/2 − log Γ(D/2) − D/2 log 2, in d independent columns.
 
     The gamma distribution of shape D/2 and rate ½: mean D, variance 2D, mode D − 2. D need not be an integer. Fitting
     refuses 0, which has no logarithm; there the density is 0 for D > 2, ½ for D = 2 and infinite below.
 
+    Parameters
+    ----------
+    dof : array-like (d,) or (K, d)
+        Degrees of freedom D.
+
+    See Also
+    --------
+    Gamma : The general case.
+    ChiSquareDensity : The estimator.
+
+    References
+    ----------
+    Ney, lecture notes, 1.5 and 3.2.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> ChiSquare([8.0, 16.0]).mode, np.exp(ChiSquare(8.0).log_prob([6.0])).round(5)
     (array([ 6., 14.]), array([0.11202]))

@@ -20,10 +20,27 @@ from likely.numerics.special import deviance
 class Exponential(FeatureDistribution):
     """Exponential distribution of waiting times.
 
-    log p(x | λ) = Σⱼ log λⱼ − λⱼ xⱼ for xⱼ ≥ 0, in d independent columns   (Ney 1.5).
+    log p(x | λ) = Σⱼ log λⱼ − λⱼ xⱼ for xⱼ ≥ 0, in d independent columns.
 
     The conjugate prior of its rate is `Gamma`.
 
+    Parameters
+    ----------
+    rate : array-like (d,) or (K, d)
+        Rates λ.
+
+    See Also
+    --------
+    Gamma : The conjugate prior of the rate.
+    Lomax : The predictive distribution.
+    ExponentialDensity : The estimator.
+
+    References
+    ----------
+    Ney, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> Exponential(2.0).log_prob([0.0, 1.0, -1.0]).round(4)
     array([ 0.6931, -1.3069,    -inf])
     """
@@ -84,7 +101,7 @@ class Exponential(FeatureDistribution):
 
     @classmethod
     def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> Exponential:
-        """λ = (n − 1) / Σ x: the ML estimate 1/mean is biased by the factor n / (n − 1)."""
+        """Unbiased estimate λ = (n − 1) / Σ x: the ML estimate 1/mean is biased by the factor n / (n − 1)."""
         stats = cls.blank(x).collect(x, weight)
         refuse_few(stats.weight, 1.0, "Exponential")
         return cls((stats.weight - 1.0) / stats.sums[..., 0])

@@ -52,16 +52,35 @@ class Gamma(FeatureDistribution):
 
     log p(x | a, b) = Σⱼ a log b − log Γ(a) + (a − 1) log xⱼ − b xⱼ: positive numbers in d independent columns.
 
-    The conjugate prior of `Poisson` (Ney 3.8's scheme for counts), with a − 1 pseudo-events in b pseudo-rows;
-    and of `Exponential`, with a − 1 pseudo-waiting times of sum b. The statistics that it is updated with set which,
-    and without any, `likelihood` does ("poisson" or "exponential"). Shapes and rates are numbers, (d,) or (K,
-    d) for a stack. One prior can be used for all members of a stack, and one of a single column for all their
-    columns.
+    The conjugate prior of `Poisson` (Ney 3.8's scheme for counts), with a − 1 pseudo-events in b pseudo-rows; and of
+    `Exponential`, with a − 1 pseudo-waiting times of sum b. One prior can be used for all members of a stack, and one
+    of a single column for all their columns.
 
     As a density of positive numbers it can be fitted: `Gamma.fit` solves log a − ψ(a) = log x̄ − mean log x, b = a / x̄
     by Minka's Newton steps. A 0 has no logarithm: fitting refuses it, by row and column. A constant column gets a
     deviation of 4e-8 times its value.
 
+    Parameters
+    ----------
+    shape : array-like (d,) or (K, d)
+        Shapes a.
+    rate : array-like (d,) or (K, d)
+        Rates b.
+    likelihood : {"poisson", "exponential"}, default "poisson"
+        Whose rate it is the prior of; the statistics that it is updated with set which.
+
+    See Also
+    --------
+    Poisson : A likelihood of the rate, for counts.
+    Exponential : A likelihood of the rate, for waiting times.
+    GammaDensity : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Minka (2002).
+
+    Examples
+    --------
     >>> post = Gamma(2.0, 1.0).update(Poisson(1.0).collect([3, 5]))
     >>> post.mean.round(4), post.point("mode").rate
     (array([3.3333]), array([3.]))
@@ -119,7 +138,7 @@ class Gamma(FeatureDistribution):
         return shape * (np.log(x) + np.log(rate) - digamma(shape)), shape - rate * x
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf for negative numbers. NaN is missing."""
+        """Log-density log p(x) of rows; −inf for negative numbers. NaN is missing."""
         x = sliceable(x, self.dim)
         distributions = list(zip(np.atleast_2d(self.shape), np.atleast_2d(self.rate), strict=True))
 
@@ -139,12 +158,12 @@ class Gamma(FeatureDistribution):
 
     @property
     def mean(self) -> Array:
-        """a / b."""
+        """Mean a / b."""
         return self.shape / self.rate
 
     @property
     def variance(self) -> Array:
-        """a / b²."""
+        """Variance a / b²."""
         return self.shape / self.rate / self.rate
 
     @property
@@ -163,7 +182,7 @@ class Gamma(FeatureDistribution):
         return gamma_cdf(shape, rate * np.maximum(one_column(x, self.members), 0.0))
 
     def quantile(self, p: ArrayLike) -> Array:
-        """x with P(X ≤ x) = p for one column; (n, K) for a stack."""
+        """Quantiles x with P(X ≤ x) = p for one column; (n, K) for a stack."""
         shape, rate = self._one_distribution()
         p = np.asarray(p, dtype=np.float64)
         return np.asarray(gamma_quantile(shape, p[..., None] if self.members else p) / rate)
@@ -238,7 +257,7 @@ class Gamma(FeatureDistribution):
         )
 
     def log_evidence(self, stats: Counts | FeatureSums) -> PerMember:
-        """log marginal likelihood of the rows in sequence, rates integrated out; one per member for a stack.
+        """Log marginal likelihood of the rows in sequence, rates integrated out; one per member for a stack.
 
         Σⱼ log Γ(a + n)/Γ(a) + a log b − (a + n) log(b + t), with n events in exposure t; minus Σ log x! for counts.
         """
@@ -248,7 +267,7 @@ class Gamma(FeatureDistribution):
         return lone(terms.sum(axis=-1) - (stats.log_factorial if isinstance(stats, Counts) else 0.0))
 
     def log_density(self, model: Any) -> PerMember:
-        """log prior density of the rates of a Poisson or exponential distribution; one per member for a stack."""
+        """Log prior density of the rates of a Poisson or exponential distribution; one per member for a stack."""
         self._serves(model.rate.shape, "a model")
         return lone(added(_log_density(model.rate, self.shape, self.rate)))
 
@@ -291,7 +310,7 @@ class Gamma(FeatureDistribution):
 
 
 def _log_density(x: Array, shape: Array, rate: Array) -> Array:
-    """log p of each entry; 0 where it is NaN, −inf where it is negative."""
+    """Log-density of each entry; 0 where it is NaN, −inf where it is negative."""
     inside = x >= 0
     value = log_gamma_density(np.where(inside, x, 1.0), shape, rate)
     return np.where(inside, value, np.where(np.isnan(x), 0.0, -np.inf))

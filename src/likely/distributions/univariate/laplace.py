@@ -21,11 +21,28 @@ from likely.numerics.special import LOG_2, deviance, log_ratio
 class Laplace(Centered, ValueDistribution):
     """Laplace (double exponential) distribution.
 
-    log p(x | μ, v) = −Σⱼ log 2vⱼ + |xⱼ − μⱼ| / vⱼ, in d independent columns   (Ney 1.5, 3.4).
+    log p(x | μ, v) = −Σⱼ log 2vⱼ + |xⱼ − μⱼ| / vⱼ, in d independent columns.
 
     v is the scale, the mean absolute deviation; the variance is 2v². Maximum likelihood takes the median, and where
     the median is an interval (an even number of rows), its midpoint.
 
+    Parameters
+    ----------
+    center : array-like (d,) or (K, d)
+        Medians μ.
+    scale : array-like (d,) or (K, d)
+        Scales v.
+
+    See Also
+    --------
+    LaplaceDensity : The estimator.
+
+    References
+    ----------
+    Ney, lecture notes, 1.5 and 3.4.
+
+    Examples
+    --------
     >>> distribution = Laplace.fit([1.0, 2.0, 4.0, 8.0, 16.0])
     >>> distribution.center, distribution.scale
     (array([4.]), array([4.2]))

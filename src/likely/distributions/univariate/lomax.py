@@ -25,6 +25,20 @@ class Lomax(ColumnDistribution):
     A Pareto distribution shifted to start at 0, and the predictive distribution of an exponential waiting time whose
     rate has a `Gamma` prior of shape a and rate b.
 
+    Parameters
+    ----------
+    shape : array-like (d,) or (K, d)
+        Shapes a.
+    scale : array-like (d,) or (K, d)
+        Scales b.
+
+    See Also
+    --------
+    Exponential : The same with a known rate.
+    Gamma : The distribution of the rate.
+
+    Examples
+    --------
     >>> Lomax(2.0, 3.0).log_prob([0.0, 3.0]).round(4)
     array([-0.4055, -2.4849])
     """
@@ -60,12 +74,12 @@ class Lomax(ColumnDistribution):
 
     @property
     def mean(self) -> Array:
-        """b / (a − 1); infinite for a ≤ 1."""
+        """Mean b / (a − 1); infinite for a ≤ 1."""
         return np.where(self.shape > 1, self.scale / np.where(self.shape > 1, self.shape - 1, 1.0), np.inf)
 
     @property
     def variance(self) -> Array:
-        """b² a / ((a − 1)² (a − 2)); infinite for a ≤ 2."""
+        """Variance b² a / ((a − 1)² (a − 2)); infinite for a ≤ 2."""
         a = np.where(self.shape > 2, self.shape, 3.0)
         return np.where(self.shape > 2, (self.scale / (a - 1)) ** 2 * (a / (a - 2)), np.inf)
 

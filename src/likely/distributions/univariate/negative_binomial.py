@@ -50,10 +50,26 @@ class NegativeBinomial(ValueDistribution):
     log p(x | r, p) = Σⱼ log Γ(xⱼ + r) / (Γ(r) xⱼ!) + r log p + xⱼ log(1 − p): independent counts in d columns.
 
     Counts with more variance than a Poisson distribution: its predictive distribution under a `Gamma` prior of the
-    rate, with r the shape and p = b / (b + 1) for the rate b. Sizes and probabilities are numbers, (d,) or (K, d) for a
-    stack. `rest` is 1 − p, where that is known more precisely than p: p = 1 − 10⁻¹² keeps only four digits of it. The
-    conjugate prior of p with r known is `Beta`. SciPy sparse matrices stay sparse; they cannot hold missing values.
+    rate, with r the shape and p = b / (b + 1) for the rate b. The conjugate prior of p with r known is `Beta`. SciPy
+    sparse matrices stay sparse; they cannot hold missing values.
 
+    Parameters
+    ----------
+    size : array-like (d,) or (K, d)
+        Sizes r.
+    prob : array-like (d,) or (K, d)
+        Probabilities p.
+    rest : array-like (d,) or (K, d), optional
+        1 − p, where that is known more precisely than p: p = 1 − 10⁻¹² keeps only four digits of it.
+
+    See Also
+    --------
+    Poisson : Counts without overdispersion.
+    BetaNegativeBinomial : The predictive distribution.
+    NegativeBinomialDensity : The estimator.
+
+    Examples
+    --------
     >>> NegativeBinomial(2.0, 0.5).log_prob([0, 3]).round(4)
     array([-1.3863, -2.0794])
     """
@@ -91,7 +107,7 @@ class NegativeBinomial(ValueDistribution):
         return size * (digamma(x + size) - digamma(size) + np.log(prob)), size * (1 - prob) - x * prob
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
+        """Log-density log p(x) of rows, dense or sparse. NaN is missing."""
         if is_sparse(x):
             x = SparseRows.of(x, self.dim, "NegativeBinomial")
         x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
@@ -114,7 +130,7 @@ class NegativeBinomial(ValueDistribution):
         return map_rows(evaluate, x, self.members)
 
     def _sparse(self, block: SparseRows, distributions: list[Array]) -> Array:
-        """log p of sparse rows under each member (n, K): all entries that are not stored are 0."""
+        """Log-density of sparse rows under each member (n, K): all entries that are not stored are 0."""
         block, possible = integer_counts(block)
         x, each = block.matrix, []
         for distribution in zip(*distributions, strict=True):
@@ -136,12 +152,12 @@ class NegativeBinomial(ValueDistribution):
 
     @property
     def mean(self) -> Array:
-        """r (1 − p) / p."""
+        """Mean r (1 − p) / p."""
         return self.size * self.rest / self.prob
 
     @property
     def variance(self) -> Array:
-        """r (1 − p) / p², larger than the mean."""
+        """Variance r (1 − p) / p², larger than the mean."""
         return self.mean / self.prob
 
     @property

@@ -53,12 +53,28 @@ EPS = float(np.finfo(np.float64).eps)
 class Poisson(Distribution):
     """Poisson distribution of counts.
 
-    log p(x | λ) = Σⱼ xⱼ log λⱼ − λⱼ − log xⱼ!   (Ney 1.5): independent counts in d columns.
+    log p(x | λ) = Σⱼ xⱼ log λⱼ − λⱼ − log xⱼ!: independent counts in d columns.
 
-    One value with rates (d,), or a stack of K members with rates (K, d). A rate of 0 allows only the
-    count 0. Anything but a count (negative, not an integer) has probability 0; NaN is missing. SciPy sparse
-    matrices stay sparse; they cannot hold missing values.
+    A rate of 0 allows only the count 0. Anything but a count (negative, not an integer) has probability 0; NaN is
+    missing. SciPy sparse matrices stay sparse; they cannot hold missing values.
 
+    Parameters
+    ----------
+    rate : array-like (d,) or (K, d)
+        Rates λ; (K, d) is a stack of K members.
+
+    See Also
+    --------
+    Gamma : The conjugate prior of the rate.
+    NegativeBinomial : Overdispersed counts.
+    PoissonDensity : The estimator.
+
+    References
+    ----------
+    Ney, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> Poisson([3.0, 0.5]).log_prob([[2, 0], [4, np.nan], [2.5, 0]]).round(4)
     array([-1.9959, -1.7836,    -inf])
     """
@@ -107,7 +123,7 @@ class Poisson(Distribution):
         return (x - rate,)
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x | λ) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
+        """Log-density log p(x | λ) of rows, dense or sparse. NaN is missing."""
         x = SparseRows.of(x, self.dim, "Poisson") if is_sparse(x) else sliceable(x, self.dim)
 
         def evaluate(block: Any) -> Array:
@@ -138,7 +154,7 @@ class Poisson(Distribution):
         return out
 
     def _sparse(self, block: SparseRows) -> Array:
-        """log p of sparse rows under each member (n, K)."""
+        """Log-density of sparse rows under each member (n, K)."""
         block, possible = integer_counts(block)
         if len(self._rates) < MANY:
             out = self._by_stored(block)

@@ -37,12 +37,33 @@ NEAREST = 1e-290  # of the range, from the lowest value: nearer values are merge
 class Triangular(ValueDistribution):
     """Triangular distribution.
 
-    p(x | a, c, b) = Πⱼ 2/(b − a) · (x − a)/(c − a) up to c, and (b − x)/(b − c) beyond, in d columns   (Ney 1.5).
+    p(x | a, c, b) = Πⱼ 2/(b − a) · (x − a)/(c − a) up to c, and (b − x)/(b − c) beyond, in d columns.
 
-    `known` names the ends that are fixed, not estimated: "", "low", "high" or "both". With both ends fixed the
-    likelihood has its maximum at one of the values; otherwise the ends are estimated too, and lie beyond the data
-    unless the mode is an extreme value.
+    With both ends fixed the likelihood has its maximum at one of the values; otherwise the ends are estimated too, and
+    lie beyond the data unless the mode is an extreme value.
 
+    Parameters
+    ----------
+    low : array-like (d,) or (K, d)
+        Lower ends a.
+    mode : array-like (d,) or (K, d)
+        Modes c.
+    high : array-like (d,) or (K, d)
+        Upper ends b.
+    known : {"", "low", "high", "both"}, default ""
+        The ends that are fixed, not estimated.
+
+    See Also
+    --------
+    Uniform : A constant density.
+    TriangularDensity : The estimator.
+
+    References
+    ----------
+    Ney, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> Triangular(0.0, 1.0, 4.0).log_prob([0.5, 1.0, 5.0]).round(4)
     array([-1.3863, -0.6931,    -inf])
     """
@@ -123,8 +144,15 @@ class Triangular(ValueDistribution):
 
     @classmethod
     def from_moments(cls, mean: ArrayLike, variance: ArrayLike, skewness: ArrayLike = 0.0) -> Triangular:
-        """Distribution with this mean, variance and skewness, which lies within ±0.5657 (0: the mode in the middle).
+        """Distribution with this mean, variance and skewness.
 
+        Parameters
+        ----------
+        skewness : array-like, default 0.0
+            The skewness, within ±0.5657; 0 puts the mode in the middle.
+
+        Examples
+        --------
         >>> Triangular.from_moments(2.0, 1 / 6)
         Triangular(low=[1.], mode=[2.], high=[3.])
         """
@@ -144,6 +172,13 @@ class Triangular(ValueDistribution):
         """Method of moments: mean, variance and skewness (over n) of weighted rows; fewer of them with known ends.
 
         With one known end it matches mean and variance, with two the mean, as closely as these ends allow.
+
+        Parameters
+        ----------
+        low : array-like, optional
+            Known lower ends.
+        high : array-like, optional
+            Known upper ends.
         """
         refuse_options(options, "Triangular.moments_fit", "low and high")
         mean, variance, skewness = standard_moments(x, weight, "Triangular")

@@ -24,12 +24,30 @@ from likely.numerics.special import LOG_2
 class Uniform(ColumnDistribution):
     """Uniform distribution.
 
-    log p(x | l, u) = −Σⱼ log(uⱼ − lⱼ) for lⱼ ≤ xⱼ ≤ uⱼ, in d independent columns   (Ney 1.5).
+    log p(x | l, u) = −Σⱼ log(uⱼ − lⱼ) for lⱼ ≤ xⱼ ≤ uⱼ, in d independent columns.
 
     Maximum likelihood puts the ends on the extremes of the data, so that a new row just outside has density 0:
     `weak_prior` widens them by the mean spacing of the data, which is also the unbiased estimate, and
     `BilateralPareto`, the conjugate prior of both ends, has a predictive distribution with tails.
 
+    Parameters
+    ----------
+    low : array-like (d,) or (K, d)
+        Lower ends l.
+    high : array-like (d,) or (K, d)
+        Upper ends u.
+
+    See Also
+    --------
+    UniformPredictive : The predictive distribution, which has tails.
+    UniformDensity : The estimator.
+
+    References
+    ----------
+    Ney, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> Uniform(0.0, 4.0).log_prob([1.0, 5.0]).round(4)
     array([-1.3863,    -inf])
     >>> Uniform.fit([1.0, 2.0, 4.0]).high, Uniform.unbiased_fit([1.0, 2.0, 4.0]).high

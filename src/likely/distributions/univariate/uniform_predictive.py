@@ -22,6 +22,22 @@ class UniformPredictive(ColumnDistribution):
     Constant from l to u, with probability a/(a + 2), and a Pareto tail of exponent a on each side: the predictive
     distribution of a `Uniform` variable under a `BilateralPareto` prior of its ends.
 
+    Parameters
+    ----------
+    low : array-like (d,) or (K, d)
+        Lower ends l of the constant part.
+    high : array-like (d,) or (K, d)
+        Upper ends u of the constant part.
+    shape : array-like (d,) or (K, d)
+        Exponents a of the tails.
+
+    See Also
+    --------
+    Uniform : The same with known ends.
+    BilateralPareto : The prior of the ends.
+
+    Examples
+    --------
     >>> UniformPredictive(0.0, 1.0, 8.0).log_prob([0.5, 2.0]).round(4)
     array([-0.2231, -6.4615])
     """

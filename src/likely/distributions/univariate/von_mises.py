@@ -38,6 +38,24 @@ class VonMises(Centered, FeatureDistribution):
     the length of a mean unit vector, in double precision: κ has a relative error of about 2e-16 κ, which is 2e-6 at a
     standard deviation of 1e-5 radians and 2e-4 at 1e-6. Beyond κ = 5e14 it is clipped, with a warning.
 
+    Parameters
+    ----------
+    center : array-like (d,) or (K, d)
+        Mean directions μ, in radians.
+    concentration : array-like (d,) or (K, d)
+        Concentrations κ ≥ 0.
+
+    See Also
+    --------
+    VonMisesPrior : The conjugate prior of the center.
+    VonMisesDensity : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 2.
+
+    Examples
+    --------
     >>> VonMises(0.0, 2.0).log_prob([0.0, np.pi, 4 * np.pi]).round(4)
     array([-0.6619, -4.6619, -0.6619])
     """

@@ -30,6 +30,22 @@ class VonMisesSum(Centered, ColumnDistribution):
     The predictive distribution of `VonMisesPrior`: κ is the known concentration of the angles, c that of the posterior
     of their center. It has `log_prob` and `sample`, but no estimator of its own.
 
+    Parameters
+    ----------
+    center : array-like (d,) or (K, d)
+        Centers m, in radians.
+    concentration : array-like (d,) or (K, d)
+        Known concentrations κ of the angles.
+    belief : array-like (d,) or (K, d)
+        Concentrations c of the posterior of the centers.
+
+    See Also
+    --------
+    VonMises : One angle.
+    VonMisesPrior : The prior whose predictive distribution it is.
+
+    Examples
+    --------
     >>> VonMisesSum(0.0, 2.0, 0.0).log_prob([0.0, 1.0]).round(4)
     array([-1.8379, -1.8379])
     """

@@ -92,7 +92,7 @@ def _some(X: Any, about: int) -> Index:
 
 
 def _taken_away(clf: Any, X: Any, labels: Index, w: Array) -> Array | None:
-    """log p(x) of some of very many rows under models with these rows subtracted from the statistics, by fold.
+    """Log-density of some of very many rows under models with these rows subtracted from the statistics, by fold.
 
     None if statistics do not subtract: then the model itself is used, as the influence of a single row is negligible.
     """
@@ -109,7 +109,7 @@ def _taken_away(clf: Any, X: Any, labels: Index, w: Array) -> Array | None:
 
 
 def scores_of(density: Any, model: Any, learned: Any, X: Any) -> Array:
-    """log p(x) of rows (n,); −inf where a row has a level that did not occur in training."""
+    """Log-density log p(x) of rows (n,); −inf where a row has a level that did not occur in training."""
     known, unseen = density.mask_unknown(X, learned)
     out = np.array(model.log_prob(known), dtype=np.float64)
     for mask in unseen.values():

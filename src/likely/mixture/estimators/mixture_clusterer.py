@@ -92,7 +92,7 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
         return map_rows(self.model_.most_probable, rows, None, np.intp)
 
     def predict_proba(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
-        """p(k | x) of each row (n, K)."""
+        """Posterior probabilities p(k | x) of each row (n, K)."""
         check_is_fitted(self)
         rows = self.validate_rows(self._cut(X, lengths))
         return self.model_.posterior(self.mask_unknown(rows, self.learned_model_)[0])

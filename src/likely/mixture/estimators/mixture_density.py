@@ -315,7 +315,7 @@ class MixtureDensity(DensityEstimator):
         return self
 
     def score_samples(self, X: Rows, lengths: ArrayLike | None = None) -> Any:
-        """log p(x) of each row (n,)."""
+        """Log-density log p(x) of each row (n,)."""
         return super().score_samples(self._cut(X, lengths))
 
     def score(self, X: Rows, y: Targets | None = None, lengths: ArrayLike | None = None) -> float:
