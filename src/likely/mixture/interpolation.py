@@ -26,8 +26,23 @@ from likely.mixture.mixture import Mixture
 
 @dataclass(frozen=True, eq=False)
 class FixedComponents(Distribution):
-    """A stack of fixed densities that `refit` does not change: in a `Mixture` only the weights are learned (Ney 6.1).
+    """Stack of fixed densities that `refit` does not change: in a `Mixture` only the weights are learned.
 
+    Parameters
+    ----------
+    components : stack
+        The densities.
+
+    See Also
+    --------
+    interpolation_weights : The weights.
+
+    References
+    ----------
+    Ney, lecture notes, 6.1.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0)).n_parameters
     0
@@ -133,11 +148,39 @@ class FixedStats(Addable, Value):
 def interpolation_weights(
     densities: Any, x: Any, weight: Any = None, *, prior: Any = None, stop: StoppingRule | None = None
 ) -> Mixture:
-    """Mixture of given densities with maximum-likelihood weights: fit them on held-out rows.
+    """Mixture of given densities with maximum-likelihood weights.
 
-    `densities` is a list, or a stack; `prior` a `MixturePrior` for the weights. The likelihood is concave in the
-    weights: EM finds the global maximum.
+    The weights are fitted to held-out rows. The likelihood is concave in them: EM finds the global maximum.
 
+    Parameters
+    ----------
+    densities : list or stack
+        The densities.
+    x : array-like (n, d)
+        Held-out rows.
+    weight : array-like (n,), optional
+        Weight per row.
+    prior : MixturePrior, optional
+        Prior of the weights.
+    stop : StoppingRule, optional
+        When iterations end.
+
+    Returns
+    -------
+    Mixture
+        The densities with their weights.
+
+    See Also
+    --------
+    FixedComponents : The components of the result.
+    Mixture : The distribution.
+
+    References
+    ----------
+    Ney, lecture notes, 6.1.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> near, far = lk.Gaussian([0.0], 1.0), lk.Gaussian([0.0], 25.0)
     >>> x = np.random.default_rng(0).normal(0.0, 1.0, (1000, 1))

@@ -57,13 +57,31 @@ WHOLE = 16  # components up to which any distribution may take many labeled rows
 class Mixture(Distribution):
     """Mixture distribution of K components.
 
-    p(x) = Σ_k w_k p_k(x), and p(k | x) = w_k p_k(x) / p(x)   (Ney 6.1, Herbst 7.3).
+    p(x) = Σ_k w_k p_k(x), and p(k | x) = w_k p_k(x) / p(x).
 
-    `components` is a stack of K members: a classifier has one per class. With given labels (`labels`) learning takes
-    one pass; with hidden labels it is EM; with partially known labels (`log_mask`) it is semi-supervised EM.
-    Where a row has density 0 under every component, the posterior is the prior.
-    Weights (C, M) make a stack of C mixtures, of M components each, over one stack of C·M: one mixture per class.
+    A classifier has one component per class. With given labels (`labels`) learning takes one pass; with hidden labels
+    it is EM; with partially known labels (`log_mask`) it is semi-supervised EM. Where a row has density 0 under every
+    component, the posterior is the prior. A stack of C mixtures, of M components each, has weights (C, M) over one
+    stack of C·M: one mixture per class.
 
+    Parameters
+    ----------
+    weights : array-like (K,) or (C, M)
+        Weights of the components.
+    components : stack
+        Densities p_k: a stack of K, or C·M, members.
+
+    See Also
+    --------
+    MixtureDensity : The estimator.
+    MixturePrior : The prior.
+
+    References
+    ----------
+    Bishop (2006), chapter 9; Ney, lecture notes, 6.1; Herbst and du Preez, lecture notes, 7.3.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> m = Mixture([0.5, 0.5], lk.Gaussian([[0.0], [4.0]], 1.0))
     >>> m.posterior([[0.0], [2.0]]).round(2)
@@ -98,7 +116,13 @@ class Mixture(Distribution):
         return len(self.weights) if self.weights.ndim == 2 else None
 
     def member(self, c: int) -> Mixture:
-        """One mixture of a stack."""
+        """One mixture of a stack.
+
+        Parameters
+        ----------
+        c : int
+            Position in the stack, from 0.
+        """
         M = self.size
         return Mixture.trusted(
             weights=self.weights[c].copy(), components=self.components.take(np.arange(c * M, (c + 1) * M))
@@ -143,13 +167,30 @@ class Mixture(Distribution):
             return np.log(self.weights.ravel())
 
     def with_weights(self, weights: Any) -> Mixture:
-        """The same components with other weights: class priors changed after training."""
+        """The same components with other weights: class priors changed after training.
+
+        Parameters
+        ----------
+        weights : array-like (K,) or (C, M)
+            The new weights.
+
+        Returns
+        -------
+        Mixture
+            The new mixture.
+        """
         return Mixture(weights, self.components)
 
     # ---------------------------------------------------------------- density
 
     def log_joint(self, x: Rows) -> Array:
-        """Log joint density log w_k p_k(x) of each row under each component (n, K)."""
+        """Log joint density log w_k p_k(x) of each row under each component.
+
+        Returns
+        -------
+        ndarray (n, K)
+            Logarithms.
+        """
         return self._map_rows(x, self.log_joint_block, self.weights.size)
 
     def log_prob(self, x: Rows) -> Array:
@@ -162,16 +203,27 @@ class Mixture(Distribution):
         return _logsumexp(joint) if self.members is None else self._log_prob_per_mixture(joint)
 
     def log_posterior(self, x: Rows) -> Array:
-        """Log posterior probabilities log p(k | x) of each row (n, K), in float64 also for float32 rows."""
+        """Log posterior probabilities log p(k | x) of each row, in float64 also for float32 rows.
+
+        Returns
+        -------
+        ndarray (n, K)
+            Logarithms; the exponentials of each row sum to 1.
+        """
         self._require_single("log_posterior")
         return self._map_rows(
             x, lambda block: self.log_responsibilities(self.log_joint_block(block)), self.size, np.float64
         )
 
     def posterior(self, x: Rows) -> Array:
-        """Posterior probabilities p(k | x) of each row (n, K).
+        """Posterior probabilities p(k | x) of each row.
 
         One exponential per entry; exp(log_posterior) would take two.
+
+        Returns
+        -------
+        ndarray (n, K)
+            Probabilities.
         """
         self._require_single("posterior")
         return self._map_rows(x, lambda block: self._shares(self.log_joint_block(block)), self.size, np.float64)
@@ -196,7 +248,13 @@ class Mixture(Distribution):
         return Columns.of(x) if isinstance(x, dict) else np.asarray(x, dtype=np.float64)
 
     def most_probable(self, block: Any) -> Index:
-        """The component of largest posterior probability for each row of a block (n,)."""
+        """The component of largest posterior probability for each row of a block.
+
+        Returns
+        -------
+        ndarray of int (n,)
+            Numbers of components.
+        """
         joint = self.log_joint_block(block)
         best = joint.argmax(axis=1)
         none = np.isneginf(joint[np.arange(len(best)), best])
@@ -216,7 +274,13 @@ class Mixture(Distribution):
         return np.asarray(self.components.best_log_prob(_as_float64(block)) + self._log_weights)
 
     def best_log_prob(self, block: Any) -> Array:
-        """Log of the largest w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
+        """Log of the largest w_k p_k(x) of each row.
+
+        Returns
+        -------
+        ndarray (n,)
+            Logarithms; (n, C) for a stack of C mixtures.
+        """
         joint = self._best_joint(block).reshape(-1, *self.weights.shape)
         return np.asarray(joint.max(axis=-1))
 
@@ -252,13 +316,21 @@ class Mixture(Distribution):
         return posterior
 
     def sample(self, n: int, rng: Generator, **how: Any) -> Any:
-        """Rows, each from a component drawn by weight; a stack gives (n, C, …). `how` goes to the components."""
+        """Random samples, each from a component drawn by weight; a stack gives (n, C, …)."""
         if self.members is not None:
             return side_by_side([self.member(c).sample(n, rng, **how) for c in range(self.members)])
         return self.sample_labeled(n, rng, **how)[0]
 
     def sample_labeled(self, n: int, rng: Generator, **how: Any) -> tuple[Any, Index]:
-        """Rows and the component of each; `how` goes to the components, such as the `length` of sequences."""
+        """Random samples and the component of each.
+
+        Returns
+        -------
+        samples : ndarray (n, d)
+            Samples.
+        labels : ndarray of int (n,)
+            Components.
+        """
         label = np.sort(rng.choice(self.size, n, p=self.weights / self.weights.sum()))
         counts = np.bincount(label, minlength=self.size)
         draws = [self.components.member(k).sample(int(c), rng, **how) for k, c in enumerate(counts) if c]
@@ -493,7 +565,18 @@ class Mixture(Distribution):
         return value
 
     def pruned(self, least: float = EMPTY) -> Mixture:
-        """The mixture without components of negligible weight."""
+        """The mixture without components of negligible weight.
+
+        Parameters
+        ----------
+        least : float
+            Smallest weight of a component that remains.
+
+        Returns
+        -------
+        Mixture
+            The smaller mixture.
+        """
         self._require_single("pruned")
         alive = np.flatnonzero(self.weights > least)
         if len(alive) == self.size:

@@ -18,8 +18,21 @@ from likely.mixture.mixture import Mixture, categorical, level_counts
 
 @dataclass(frozen=True, eq=False)
 class MixturePrior(Value):
-    """Prior of a `Mixture`; None, the default, means maximum likelihood for the weights or the components.
+    """Prior of a mixture: of its weights and of its components.
 
+    Parameters
+    ----------
+    weights : Dirichlet or SparseWeights, optional
+        Prior of the weights; None is maximum likelihood.
+    components : Prior, optional
+        Prior of the components; None is maximum likelihood.
+
+    See Also
+    --------
+    Mixture : Its likelihood.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> MixturePrior(lk.Dirichlet([2.0, 2.0]), None).weights.mode
     array([0.5, 0.5])

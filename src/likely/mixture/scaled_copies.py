@@ -23,11 +23,28 @@ from likely.distributions.stacks.stack_statistics import joined
 
 @dataclass(frozen=True, eq=False)
 class ScaledCopies(Distribution):
-    """A stack N(μ, f Σ), one member for each factor f: mean and covariance are shared, the scale differs.
+    """Stack N(μ, f Σ) with one member for each factor f: mean and covariance are shared, the scale differs.
 
-    `Mixture([1 − ε, ε], ScaledCopies(g, [1, α]))` is Tukey's contamination model (Ney 6.1). With a base stack of C
+    `Mixture([1 − ε, ε], ScaledCopies(g, [1, α]))` is Tukey's contamination model. With a base stack of C
     members, the stack has C · F: all factors of the first, then of the second.
 
+    Parameters
+    ----------
+    base : Gaussian
+        N(μ, Σ): one distribution, or a stack of C.
+    factors : array-like (F,)
+        Factors f.
+
+    See Also
+    --------
+    ContaminatedDensity : The estimator.
+
+    References
+    ----------
+    Ney, lecture notes, 6.1.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> tukey = lk.Mixture([0.95, 0.05], ScaledCopies(lk.Gaussian([0.0], 1.0), [1.0, 100.0]))
     >>> tukey.posterior([[0.5], [6.0]]).round(3)

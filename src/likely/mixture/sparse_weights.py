@@ -70,6 +70,22 @@ class SparseWeights(Value):
     this is the minimum message length criterion of Figueiredo and Jain (2002).
     The prior has a mode, and neither a mean nor draws.
 
+    Parameters
+    ----------
+    alpha : array-like (K,)
+        Parameters α; they may be negative.
+
+    See Also
+    --------
+    Dirichlet : The proper prior.
+    MixturePrior : The prior of the whole mixture.
+
+    References
+    ----------
+    Figueiredo and Jain (2002).
+
+    Examples
+    --------
     >>> SparseWeights.costing(3, 4.0).alpha
     array([-3., -3., -3.])
     """
@@ -88,7 +104,15 @@ class SparseWeights(Value):
 
     @classmethod
     def costing(cls, size: int, rows: float) -> SparseWeights:
-        """Each of `size` components must explain more than `rows` rows."""
+        """Prior with which each component must explain more than a number of rows.
+
+        Parameters
+        ----------
+        size : int
+            Number of components.
+        rows : float
+            The number of rows.
+        """
         return cls(np.full(size, 1.0 - rows))
 
     def update(self, stats: Any) -> SparseWeights:

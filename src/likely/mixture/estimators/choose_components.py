@@ -31,7 +31,43 @@ PATIENT: dict[str, Any] = {"tol": 1e-5, "max_iter": 1000}  # superfluous compone
 
 @dataclass(frozen=True, eq=False)
 class ComponentChoice:
-    """Criteria for each number of components, and the number that each criterion chooses; prints as a table."""
+    """Criteria for each number of components, and the number that each criterion chooses.
+
+    The result of `choose_components`; it prints as a table.
+
+    Parameters
+    ----------
+    numbers : list of int
+        Numbers of components (m of them).
+    bic : ndarray (m,)
+        BIC = −2 log-likelihood + parameters · log n; smaller is better.
+    held_out : ndarray (m,)
+        Mean log-likelihood of held-out rows, in nats per row; larger is better.
+    held_out_error : ndarray (m,)
+        Standard error of its difference to the best.
+    message_length : ndarray (m,)
+        Message length in nats; NaN where no fit with the sparse prior had this number.
+    n_components_mml : int, optional
+        Number of components of minimum message length.
+    best : dict
+        Chosen number by criterion: "bic", "held-out" and "prior".
+    converged : dict
+        Whether the fits converged, by criterion: of each number (m,), or of all fits at once.
+    distinct : int, optional
+        Number of distinct rows, where larger numbers were requested and skipped.
+
+    See Also
+    --------
+    choose_components : Computes it.
+
+    Examples
+    --------
+    >>> import likely as lk, numpy as np
+    >>> X = np.concatenate([np.random.default_rng(0).normal(m, 1.0, (50, 2)) for m in (-4.0, 4.0)])
+    >>> choice = lk.choose_components(lk.MixtureDensity(random_state=0), X, [1, 2, 3], criteria=["bic"])
+    >>> choice.numbers, choice.best, choice.bic.argmin()
+    ([1, 2, 3], {'bic': 2}, np.int64(1))
+    """
 
     numbers: list[int]
     bic: Array  # (m,): −2 log-likelihood + parameters · log rows; the least is best
@@ -94,15 +130,46 @@ def choose_components(
     estimator: Any, X: Rows, numbers: Iterable[int] = range(1, 11), *, sample_weight: ArrayLike | None = None,
     criteria: Iterable[str] = CRITERIA,
 ) -> ComponentChoice:  # fmt: skip
-    """Compare numbers of components of a `MixtureDensity` on rows X, up to the number of distinct rows.
+    """Compare numbers of components of a mixture density.
 
-    - **"bic"**: Bayesian information criterion of a fit to all rows; components without weight are not counted.
-    - **"held-out"**: five-fold cross-validated log-likelihood, folds assigned by row contents; the smallest number
+    Numbers beyond that of the distinct rows are skipped. The criteria are:
+
+    - "bic": Bayesian information criterion of a fit to all rows; components without weight are not counted.
+    - "held-out": five-fold cross-validated log-likelihood, folds assigned by row contents; the smallest number
       within one standard error of the best is chosen.
-    - **"prior"**: the largest number is fitted with a sparse prior that removes components not worth their
+    - "prior": the largest number is fitted with a sparse prior that removes components not worth their
       parameters; then the smallest remaining one is removed and EM continues, down to the smallest number
       (Figueiredo and Jain 2002). The minimum message length wins; its number need not be in `numbers`.
 
+    Parameters
+    ----------
+    estimator : MixtureDensity
+        The estimator; its `n_components` is not used.
+    X : array-like (n, d)
+        Rows; NaN is a missing value.
+    numbers : iterable of int, default range(1, 11)
+        Numbers of components.
+    sample_weight : array-like (n,), optional
+        Weight per row.
+    criteria : iterable of {"bic", "held-out", "prior"}
+        The criteria; all by default.
+
+    Returns
+    -------
+    ComponentChoice
+        The criteria per number; `best` says what each selects.
+
+    See Also
+    --------
+    MixtureDensity : The estimator.
+    choose_k : The same for k-means.
+
+    References
+    ----------
+    Bishop (2006), chapter 9; Figueiredo and Jain (2002).
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(m, 1.0, (50, 2)) for m in (-4.0, 4.0)])

@@ -26,15 +26,38 @@ FIRST_SHARE = 0.05  # initial proportion of outliers
 
 
 class ContaminatedDensity(DensityEstimator):
-    """Learn (1 − ε) N(x | μ, Σ) + ε N(x | μ, α Σ): the contamination model of Tukey (Ney 6.1).
+    """Contaminated Gaussian density with inliers and outliers, Tukey's model.
 
-    - **covariance**: "full", "diagonal" or "spherical".
-    - **scale**: α, the ratio of the outliers' variance to that of the inliers.
-    - **prior**: of μ and Σ: "weak", None or a `Prior`.
-    - **max_iter, tol**: of EM.
+    (1 − ε) N(x | μ, Σ) + ε N(x | μ, α Σ): μ, Σ and the proportion ε of outliers are learned; `outlier_probability`
+    gives each row's posterior probability.
 
-    μ, Σ and the proportion ε of outliers are learned; `outlier_probability` gives each row's posterior probability.
+    Parameters
+    ----------
+    covariance : {"full", "diagonal", "spherical"}, default "full"
+        "full", "diagonal" or "spherical".
+    scale : float, default 100.0
+        Α, the ratio of the outliers' variance to that of the inliers.
+    prior : {"weak"}, Prior or None, default "weak"
+        Of μ and Σ: "weak", None or a `Prior`.
+    max_iter : int, default 200
+        Largest number of EM iterations.
 
+    Attributes
+    ----------
+    model_ : Mixture
+        The fitted density.
+
+    See Also
+    --------
+    StudentTDensity : Outliers of any size.
+    ScaledCopies : The components.
+
+    References
+    ----------
+    Ney, lecture notes, 6.1.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> X = np.append(np.random.default_rng(0).normal(0.0, 1.0, 99), 50.0)[:, None]
     >>> d = lk.mixture.ContaminatedDensity(scale=1000.0).fit(X)
@@ -102,6 +125,12 @@ class ContaminatedDensity(DensityEstimator):
         return float(self.model_.weights[1])
 
     def outlier_probability(self, X: Rows) -> Array:
-        """Posterior probability that each row is an outlier (n,)."""
+        """Posterior probability that each row is an outlier.
+
+        Returns
+        -------
+        ndarray (n,)
+            Probabilities.
+        """
         check_is_fitted(self)
         return self.model_.posterior(self.validate_rows(X, reset=False))[:, 1]

@@ -22,11 +22,43 @@ from likely.mixture.mixture import Mixture
 
 
 class MixtureClusterer(ClusterMixin, MixtureDensity):
-    """Model-based clustering by a mixture: `labels_` are most probable components, `predict_proba` their posteriors.
+    """Model-based clustering by a mixture.
 
-    Everything is as in `MixtureDensity`; `n_components=None` chooses the number by BIC among 1 … 10
-    (`lk.choose_components` shows the choice).
+    `labels_` are the most probable components, `predict_proba` their posterior probabilities. All settings are those of
+    `MixtureDensity`.
 
+    Parameters
+    ----------
+    component : DensityEstimator, optional
+        The estimator of one component; None: `GaussianDensity()`.
+    n_components : int or None, default 8
+        Number of clusters; None chooses it by BIC among 1 … 10, as `choose_components` does.
+    tie : {"covariance", "covariance per class", "all"}, optional
+        What components share.
+    early_stopping : float, optional
+        Proportion of held-out rows; EM stops when their likelihood no longer improves.
+
+    Attributes
+    ----------
+    model_ : Mixture
+        The fitted density.
+    labels_ : ndarray of int (n,)
+        Cluster of each training row.
+    n_components_ : int
+        Number of clusters.
+
+    See Also
+    --------
+    MixtureDensity : Density estimation by the same model.
+    KMeans : Clusters of equal, spherical shape.
+    choose_components : The number of components.
+
+    References
+    ----------
+    Bishop (2006), chapter 9.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (-4.0, 4.0)])
@@ -63,7 +95,13 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
         return self
 
     def fit_predict(self, X: Rows, y: Targets | None = None, **settings: Any) -> Index:
-        """Fit to rows X (n, d) and return their `labels_`; `y` and `settings` are those of `fit`."""
+        """Fit to rows and return their clusters.
+
+        Parameters
+        ----------
+        **settings : settings
+            Settings of `fit`, such as `sample_weight`.
+        """
         return self.fit(X, y, **settings).labels_
 
     def _choose(self, X: Any, sample_weight: Any) -> int:
@@ -92,7 +130,13 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
         return map_rows(self.model_.most_probable, rows, None, np.intp)
 
     def predict_proba(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
-        """Posterior probabilities p(k | x) of each row (n, K)."""
+        """Posterior probabilities p(k | x) of each row.
+
+        Returns
+        -------
+        ndarray (n, K)
+            Posterior probabilities of the clusters.
+        """
         check_is_fitted(self)
         rows = self.validate_rows(self._cut(X, lengths))
         return self.model_.posterior(self.mask_unknown(rows, self.learned_model_)[0])

@@ -53,30 +53,62 @@ RESEEDS = 3  # times that empty components are reseeded
 
 
 class MixtureDensity(DensityEstimator):
-    """Mixture density p(x) = Σ w_k p_k(x), fitted by EM: `model_` is a `Mixture`   (Ney 6.1, Herbst 7.3).
-
-    - **component**: the estimator of one component, any density: Gaussian (full, diagonal, spherical, pooled), `PPCA`,
-      `FactorAnalysis`, categorical, multinomial, Poisson, Bernoulli, products of several kinds, another mixture. None:
-      `GaussianDensity()`.
-    - **n_components**: number of components K.
-    - **tie**: what components share: None; "covariance": one covariance (full, diagonal or spherical, as given)
-      for all components, also across the classes or states of several mixtures; "covariance per class":
-      one per mixture; "all": the mixtures of several classes or states share all components, only weights
-      differ.
-    - **prior**: "weak" keeps every component regular; None is maximum likelihood; a number α is a symmetric Dirichlet
-      prior of the weights, α − 1 pseudo-counts per component (below 1, also below 0: components that explain fewer than
-      1 − α rows are removed), with weak priors for the components; a prior of the weights alone (`Dirichlet`,
-      `SparseWeights`) likewise. A component's own number or `Prior` takes precedence. Or a `MixturePrior` for all.
-    - **init**: "k-means++", "random" or "split" (starting from one component, the widest is split repeatedly), all on a
-      sketch of the rows, so that order, copies and blocks do not matter; a `Mixture`; means (K, d); or
-      responsibilities (n, K).
-    - **n_init**: number of initializations with different seeds; the best objective wins, and `report_` lists all.
-    - **max_iter, tol**: maximum number of EM iterations; converged when the objective gains less than tol per row.
-    - **hard**: hard EM (classification EM): each row belongs to its most probable component.
-    - **early_stopping**: proportion of held-out rows; EM stops when their likelihood no longer improves.
+    """Mixture density p(x) = Σ w_k p_k(x), fitted by EM.
 
     Missing entries (NaN) are integrated out. Each call of `partial_fit` makes one EM step.
 
+    Parameters
+    ----------
+    component : DensityEstimator, optional
+        The estimator of one component, any density: Gaussian (full, diagonal, spherical, pooled), `PPCA`,
+        `FactorAnalysis`, categorical, multinomial, Poisson, Bernoulli, products of several kinds, another mixture.
+        None: `GaussianDensity()`.
+    n_components : int, default 1
+        Number of components K.
+    tie : {"covariance", "covariance per class", "all"}, optional
+        What components share: None; "covariance": one covariance (full, diagonal or spherical, as given) for all
+        components, also across the classes or states of several mixtures; "covariance per class": one per mixture;
+        "all": the mixtures of several classes or states share all components, only weights differ.
+    prior : {"weak"}, float, Prior or None, default "weak"
+        "weak" keeps every component regular; None is maximum likelihood; a number α is a symmetric Dirichlet prior of
+        the weights, α − 1 pseudo-counts per component (below 1, also below 0: components that explain fewer than 1 − α
+        rows are removed), with weak priors for the components; a prior of the weights alone (`Dirichlet`,
+        `SparseWeights`) likewise. A component's own number or `Prior` takes precedence. Or a `MixturePrior` for all.
+    init : {"k-means++", "random", "split"}, Mixture or array-like, default "k-means++"
+        "k-means++", "random" or "split" (starting from one component, the widest is split repeatedly), all on a sketch
+        of the rows, so that order, copies and blocks do not matter; a `Mixture`; means (K, d); or responsibilities (n,
+        K).
+    n_init : int, default 1
+        Number of initializations with different seeds; the best objective wins, and `report_` lists all.
+    hard : bool, default False
+        Hard EM (classification EM): each row belongs to its most probable component.
+    early_stopping : float, optional
+        Proportion of held-out rows; EM stops when their likelihood no longer improves.
+    max_iter : int, default 100
+        Largest number of EM iterations.
+    tol : float, default 1e-6
+        EM has converged when the objective gains less than this per row, in nats.
+    random_state : int, Generator or None
+        Seed of the initializations.
+
+    Attributes
+    ----------
+    model_ : Mixture
+        The fitted density.
+
+    See Also
+    --------
+    Mixture : The distribution.
+    choose_components : The number of components.
+    MixtureClusterer : Clustering by a mixture.
+
+    References
+    ----------
+    Bishop (2006), chapter 9; Dempster, Laird and Rubin (1977); Ney, lecture notes, 6.1; Herbst and du Preez, lecture
+    notes, 7.3.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (-4.0, 4.0)])
