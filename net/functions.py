@@ -338,7 +338,28 @@ def compared() -> Result:
     }
 
 
+def real_targets() -> Result:
+    import polars as pl
+
+    X, y = pl.DataFrame(REAL[:, :2], schema=["a", "b"]), REAL[:, 2]
+    X = X.with_columns(pl.Series("word", [["u", "v", None][i % 3] for i in range(len(y))]))
+    m = lk.automl.TableRegressor().fit(X, y)
+    splines = lk.automl.EncodedRegressor(lk.BayesianLinearRegression(), "splines").fit(X, y)
+    z = lk.model_selection.ResidualDistribution.of(y)
+    p = lk.model_selection.ResidualPredictive(y[:4], np.ones(4), z)
+    e = lk.metrics.RegressionEvaluation.of(m.predictive(X), y, loss="asymmetric", over=3.0, under=1.0)
+    told = m.explain(X[:3])
+    return {
+        "table": [m.predict(X[:5]), m.interval(X[:5]), m.decide(X[:5], "absolute")],
+        "splines": splines.predict(X[:5], return_std=True),
+        "residuals": [z.quantile([0.05, 0.5]), z.log_prob([0.0, 9.0]), p.quantile(0.9), p.log_prob_each(y[:4])],
+        "evaluation": [e.rmse, e.mean_loss, e.log_score, e.interval_score, e.coverage],
+        "explanation": [told.base, told.contributions, isinstance(told, lk.automl.RegressionExplanation)],
+    }
+
+
 CASES: dict[str, tuple[Callable[[], Result], float]] = {
+    "regression of a table": (real_targets, ITERATED),
     "scores of partitions": (partitions, CLOSED),
     "bases": (bases, CLOSED),
     "comparison and conformal intervals": (compared, ITERATED),

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_diabetes, load_wine
 
 COMMANDS = (
     *("align", "card", "cluster", "decode", "evaluate", "explain", "fit"),
@@ -21,6 +21,7 @@ COMMANDS = (
 FITS = {  # first: the others read what they write
     "fit": "fit wine.csv --target class --no-baselines -o wine.likely",
     "fit with costs": "fit wine.csv --target class --no-baselines --cost cost.csv --reject-cost 0.3 -o costly.likely",
+    "fit numbers": "fit diabetes.csv --target progression --no-baselines --models mean,linear,bayesian -o d.likely",
     "fit one walk": "fit one.csv --sequences --n-states 2 -o walk.likely",
     "fit sequences": "fit walks.csv --sequences --id walk --target kind --n-states 2 -o walks.likely",
 }
@@ -33,6 +34,14 @@ USES = {
     "explain": "explain wine.likely few.csv",
     "explain sequences": "explain walks.likely walks.csv --sequence w3",
     "evaluate": "evaluate wine.likely wine.csv --target class",
+    "show numbers": "show d.likely",
+    "card numbers": "card d.likely",
+    "predict numbers": "predict d.likely sick.csv --quantiles 0.1,0.9 --loss asymmetric --over 3 --under 1",
+    "explain numbers": "explain d.likely sick.csv --row 2",
+    "evaluate numbers": "evaluate d.likely sick.csv",
+    "novelty of numbers": "novelty sick.csv --model d.likely",
+    "fit numbers as classes": "fit diabetes.csv --target progression --task classification",
+    "fit classes with a loss": "fit wine.csv --target class --loss absolute",
     "cluster": "cluster few.csv --n-components 2",
     "novelty": "novelty few.csv --train wine.csv",
     "decode": "decode walks.likely walks.csv",
@@ -90,7 +99,7 @@ def _without_seconds(text: str) -> str:
 
 
 def write_data(folder: Path) -> None:
-    """Wines, a cost table, walks up and down, and two short sequences."""
+    """Wines, patients, a cost table, walks up and down, and two short sequences."""
     wine = load_wine()
     names = ["alcohol", "flavanoids", "color_intensity", "hue"]
     at = [list(wine.feature_names).index(name) for name in names]
@@ -102,6 +111,11 @@ def write_data(folder: Path) -> None:
     _write(folder / "short.csv", [",".join(line.split(",")[1:]) for line in lines[:5]])
     cost = ["action,barbera,barolo,grignolino", "barbera,0,2,1", "barolo,3,0,1", "grignolino,1,1,0"]
     _write(folder / "cost.csv", cost)
+    sick = load_diabetes(scaled=False)
+    rows = (_line([*row, progress]) for row, progress in zip(sick.data[:, :5], sick.target, strict=True))
+    lines = [",".join([*sick.feature_names[:5], "progression"]), *rows]
+    _write(folder / "diabetes.csv", lines)
+    _write(folder / "sick.csv", [lines[0], *lines[1::50]])
     _write(folder / "walks.csv", ["walk,kind,height", *_walks()])
     for name, seed in (("one", 1), ("two", 2)):
         x = np.cumsum(np.random.default_rng(seed).standard_normal(12))

@@ -124,8 +124,10 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "likely.automl": {
         "likely.automl.choose_states": "StateChoice",
+        "likely.automl.encoded_regressor": "EncodedRegressor",
         "likely.automl.sequence_models": "SequenceClassifier SequenceDensity",
         "likely.automl.table_clusterer": "TableClusterer",
+        "likely.automl.table_regressor": "RegressionExplanation TableRegressor",
     },
     "likely.basis": {
         "likely.basis.fourier": "Fourier",
@@ -248,6 +250,7 @@ PUBLIC: dict[str, dict[str, str]] = {
             "gaussian_shell hubness intrinsic_dimension relative_contrast shell_to_ball_ratio"
         ),
         "likely.metrics.operating_point": "operating_threshold",
+        "likely.metrics.regression_evaluation": "RegressionEvaluation",
         "likely.metrics.silhouette": "calinski_harabasz davies_bouldin silhouette_samples silhouette_score",
         "likely.metrics.unimodality": "check_unimodality",
     },
@@ -260,9 +263,11 @@ PUBLIC: dict[str, dict[str, str]] = {
     "likely.model_selection": {
         "likely.model_selection.comparison": "Comparison",
         "likely.model_selection.learning_curves": "hughes_curve learning_curve",
+        "likely.model_selection.residual_distribution": "ResidualDistribution ResidualPredictive",
     },
     "likely.neighbors": {
         "likely.neighbors.editing": "condensed_nearest_neighbor edited_nearest_neighbors",
+        "likely.neighbors.estimator": "KNeighborsRegressor",
         "likely.neighbors.nearest_neighbors": "NeighborSearch",
     },
     "likely.plots": {

@@ -541,7 +541,7 @@ def test_other_class_probabilities_are_as_if_the_model_had_them():
     fixed = clone(candidate.estimator).set_params(class_prior=prior.tolist())
     fixed.fit(field.X[split.train], field.classes[field.labels[split.train]])
     rows = field.X[split.test]
-    np.testing.assert_allclose(np.exp(field.posteriors(plain, rows, split)), fixed.predict_proba(rows), atol=1e-9)
+    np.testing.assert_allclose(np.exp(field.answers(plain, rows, split)), fixed.predict_proba(rows), atol=1e-9)
     share = np.bincount(field.labels, field.judging) / field.judging.sum()
     np.testing.assert_allclose(share, prior)
     assert from_all_rows(candidate.estimator, field).class_prior_.tolist() == prior.tolist()

@@ -134,6 +134,8 @@ REGRESSORS = [
     lk.BayesianLinearRegression(lk.basis.Polynomial(2), penalize_constant=True),
     lk.linear_model.MixtureRegression(random_state=0),
     lk.linear_model.MixtureRegression(3, tied_noise=True, n_init=2, random_state=0, max_iter=50),
+    lk.neighbors.KNeighborsRegressor(),
+    lk.neighbors.KNeighborsRegressor("leave-one-out", "scaled", weights="distance"),
 ]
 
 CHAINS = [

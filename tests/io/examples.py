@@ -540,6 +540,8 @@ ESTIMATORS |= {
     "ridge": lambda: regressor(lk.Ridge("evidence")),
     "bayesian regression": lambda: regressor(lk.BayesianLinearRegression(), True),
     "relevance": lambda: regressor(lk.BayesianLinearRegression(prior="ard")),
+    "neighboring targets": lambda: regressor(lk.neighbors.KNeighborsRegressor("leave-one-out", "scaled")),
+    "table of numbers": lambda: (lk.automl.TableRegressor().fit(TABLE, np.arange(float(len(LABELS)))), TABLE),
     "regression with a prior": lambda: regressor(
         lk.BayesianLinearRegression(prior=lk.priors.NormalGamma(np.zeros(3), 1.0, 1.0, 1.0))
     ),

@@ -183,7 +183,9 @@ def arranged(kinds: Kinds) -> list[str]:
     return [*_of(kinds, "real"), *_of(kinds, "count"), *_of(kinds, *WORDS)]
 
 
-def chosen_candidates(candidates: Sequence[Candidate], models: str) -> list[Candidate]:
+def chosen_candidates(
+    candidates: Sequence[Candidate], models: str, names: Mapping[str, str] = NAMES
+) -> list[Candidate]:
     """The candidates selected by `--models`: "all", or comma-separated names (see `NAMES`).
 
     Names are the same for every table. A model that does not apply to this table is skipped (see `not_applicable`);
@@ -191,15 +193,16 @@ def chosen_candidates(candidates: Sequence[Candidate], models: str) -> list[Cand
     """
     if models == "all":
         return list(candidates)
-    keys, known = _requested_names(models), [candidate.key for candidate in candidates]
-    unknown = [key for key in keys if key not in NAMES and key not in known]
+    keys, known = _requested_names(models, names), [candidate.key for candidate in candidates]
+    unknown = [key for key in keys if key not in names and key not in known]
     if unknown or not keys:
         got = repr(unknown[0] if unknown else models)
-        raise DomainError(sentence(by_caller("--models", "models"), f"names of models are {', '.join(NAMES)}", got))
+        raise DomainError(sentence(by_caller("--models", "models"), f"names of models are {', '.join(names)}", got))
     wanted = {_equivalent_key(key, known) for key in keys}
     if not wanted & set(known):
         expected = f"for these columns there are {', '.join(known)}"
-        raise DomainError(sentence(by_caller("--models", "models"), expected, models, _needs(known, models)))
+        needs = _needs(known, models, names)
+        raise DomainError(sentence(by_caller("--models", "models"), expected, models, needs))
     return [candidate for candidate in candidates if candidate.key in wanted]
 
 
@@ -221,28 +224,28 @@ def same_model(candidates: Sequence[Candidate], models: str) -> str:
     return " ".join(sentences)
 
 
-def not_applicable(candidates: Sequence[Candidate], models: str) -> str:
+def not_applicable(candidates: Sequence[Candidate], models: str, names: Mapping[str, str] = NAMES) -> str:
     """A sentence on models named in `--models` that do not apply to this table, and what each needs; else empty.
 
     >>> mixed = model_candidates({"size": "real", "color": "category"})
     >>> not_applicable(mixed, "naive-bayes,diagonal,k-nearest-neighbors")
     'Left out, not for this table: k-nearest-neighbors needs numbers alone, and two rows of each class.'
     """
-    unmet = _needs([candidate.key for candidate in candidates], models)
-    return f"Left out, not for this table: {unmet}." if unmet else ""
+    told = _needs([candidate.key for candidate in candidates], models, names)
+    return f"Left out, not for this table: {told}." if told else ""
 
 
-def _needs(known: Sequence[str], models: str) -> str:
+def _needs(known: Sequence[str], models: str, names: Mapping[str, str]) -> str:
     """The requirements of those models that are not among the known keys."""
-    left = [key for key in _requested_names(models) if key in NAMES and _equivalent_key(key, known) not in known]
-    return "; ".join(f"{key} needs {NAMES[key]}" for key in left)
+    left = [key for key in _requested_names(models, names) if key in names and _equivalent_key(key, known) not in known]
+    return "; ".join(f"{key} needs {names[key]}" for key in left)
 
 
-def _requested_names(models: str) -> list[str]:
+def _requested_names(models: str, names: Mapping[str, str] = NAMES) -> list[str]:
     """Comma-separated names, without repetition, in the order of the candidates; unknown names first."""
     keys = dict.fromkeys(key.strip() for key in models.split(",") if key.strip())
-    order = list(NAMES)
-    return sorted(keys, key=lambda key: order.index(key) if key in NAMES else -1)
+    order = list(names)
+    return sorted(keys, key=lambda key: order.index(key) if key in names else -1)
 
 
 def _equivalent_key(key: str, known: Sequence[str]) -> str:

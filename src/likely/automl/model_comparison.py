@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.automl.candidates import Candidate
 from likely.classify.calibration.calibration_maps import Calibration
-from likely.classify.calibration.recalibration import Recalibration, recalibrated
+from likely.classify.calibration.recalibration import Recalibration, applied, recalibrated
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
@@ -30,9 +30,81 @@ from likely.metrics.evaluation import Evaluation
 from likely.model_selection.splits import Split, fold_of, make_splits
 
 
+class Comparable:
+    """Base of the data of a comparison: what is tested, by which models, and how a model of a split answers.
+
+    `Field` is of classes, `RegressionField` of numbers. A kind defines what estimators are fitted to (`targets`), what
+    is kept of each tested row (`answers`), the result of a candidate (`standing`), the loss of answers (`losses_of`),
+    and its measures: `MEASURES` by name, of which `tie_breaker` decides among those tied in the first.
+    """
+
+    X: Any
+    splits: list[Split]
+    weight: Array | None
+    cluster: Index | None
+    unit: str
+    measures: ClassVar[tuple[str, ...]]  # the first is the default criterion
+    tie_breaker: ClassVar[str]
+
+    def __len__(self) -> int:
+        """Number of rows n."""
+        return len(self.targets)
+
+    @property
+    def targets(self) -> Any:
+        """What estimators are fitted to (n,)."""
+        raise NotImplementedError  # abstract
+
+    @property
+    def judging(self) -> Array | None:
+        """Weights (n,) of the tested rows."""
+        return self.weight
+
+    def answers(self, model: Any, X: Any, split: Split) -> Array:
+        """What is kept of rows X under a model of that split (m, k)."""
+        raise NotImplementedError  # abstract
+
+    def standing(self, candidate: Candidate, answers: Array, seconds: float) -> Standing:
+        """The result of a candidate with these answers (n, k)."""
+        raise NotImplementedError  # abstract
+
+    def losses_of(self, answers: Array, rows: Index, calibration: Any) -> Array:
+        """The loss of the decisions about these rows (m,)."""
+        raise NotImplementedError  # abstract
+
+    def for_all_rows(self, estimator: Any) -> Any:
+        """A clone with the settings that the final model has beyond the compared ones."""
+        return clone(estimator)
+
+    @property
+    def fold(self) -> Index:
+        """The split that tests each row (n,), −1 for none."""
+        fold = fold_of(self.splits, len(self))
+        assert fold is not None  # no row is tested twice
+        return fold
+
+    @property
+    def tested(self) -> Index:
+        """The tested rows, in order."""
+        return np.flatnonzero(self.fold >= 0)
+
+
+def tested_splits(X: Any, labels: Index, cv: Any, **how: Any) -> list[Split]:
+    """The splits of `cv` (see `make_splits`) that train and test some rows."""
+    splits = [split for split in make_splits(X, labels, cv, **how) if len(split.test) and len(split.train)]
+    if not splits:
+        raise DataError(sentence("cross-validation", "some rows must be left for testing", "none"))
+    return splits
+
+
+def clusters_of(groups: Any) -> Index | None:
+    """The number of each row's group (n,); None without groups."""
+    return None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
+
+
 @dataclass(frozen=True)
-class Field:
-    """The data of a comparison: rows or sequences, splits, weights and costs."""
+class Field(Comparable):
+    """The data of a comparison of classifiers: rows or sequences, splits, weights and costs."""
 
     X: Any  # (n, d) a data frame, or n sequences
     classes: NDArray[Any]  # (C,)
@@ -50,25 +122,18 @@ class Field:
     def of(cls, X: Any, classes: Any, labels: Index, cv: Any, *, groups: Any = None, time: Any = None, seed: int = 0,
            weight: Array | None = None, **more: Any) -> Field:  # fmt: skip
         """Rows with the splits of `cv` (see `make_splits`)."""
-        splits = make_splits(X, labels, cv, weight=weight, groups=groups, time=time, seed=seed)
-        splits = [split for split in splits if len(split.test) and len(split.train)]
-        if not splits:
-            raise DataError(sentence("cross-validation", "some rows must be left for testing", "none"))
-        cluster = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
+        splits = tested_splits(X, labels, cv, weight=weight, groups=groups, time=time, seed=seed)
+        cluster = clusters_of(groups)
         unit = more.pop("unit", "sequence" if isinstance(X, Ragged) else "row")
         return cls(X, np.asarray(classes), labels, splits, weight=weight, cluster=cluster, unit=unit, **more)
 
-    @property
-    def fold(self) -> Index:
-        """The split that tests each row (n,), −1 for none."""
-        fold = fold_of(self.splits, len(self.labels))
-        assert fold is not None  # no row is tested twice
-        return fold
+    measures = ("cost", "log-loss", "error")
+    tie_breaker = "log-loss"
 
     @property
-    def tested(self) -> Index:
-        """The tested rows, in order."""
-        return np.flatnonzero(self.fold >= 0)
+    def targets(self) -> NDArray[Any]:
+        """The label of each row (n,)."""
+        return self.classes[self.labels]
 
     @property
     def costs(self) -> Cost:
@@ -85,7 +150,7 @@ class Field:
         share = np.bincount(self.labels, weight, len(self.classes)) / weight.sum()
         return weight * (self.class_prior / share)[self.labels]
 
-    def posteriors(self, model: Any, X: Any, split: Split) -> Array:
+    def answers(self, model: Any, X: Any, split: Split) -> Array:
         """log p(c | x) (n, C) of a model of that split, under the class priors in use."""
         found = log_posteriors(model, X, self.classes)
         if self.class_prior is None:
@@ -96,6 +161,20 @@ class Field:
             shift = np.where(share > 0, np.log(self.class_prior) - np.log(share / share.sum()), 0.0)
         moved = found + shift
         return moved - np.logaddexp.reduce(moved, axis=1, keepdims=True)
+
+    def standing(self, candidate: Candidate, answers: Array, seconds: float) -> Standing:
+        """The result of a candidate, with posteriors calibrated where that helps."""
+        return _measured(self, candidate, self.evaluation(answers), seconds)
+
+    def losses_of(self, answers: Array, rows: Index, calibration: Any) -> Array:
+        """The cost of the decisions about these rows (m,)."""
+        costs = self.costs
+        return np.asarray(costs.table[costs.decide(applied(calibration, answers)), self.labels[rows]])
+
+    def for_all_rows(self, estimator: Any) -> Any:
+        """A clone with the class priors in use."""
+        fresh = clone(estimator)
+        return fresh if self.class_prior is None else fresh.set_params(class_prior=self.class_prior.tolist())
 
     def evaluation(self, log_posterior: Array) -> Evaluation:
         """The evaluation of posteriors (n, C) on the tested rows."""
@@ -115,7 +194,7 @@ class Standing(NamedTuple):
     """
 
     candidate: Candidate
-    evaluation: Evaluation | None
+    evaluation: Any  # an Evaluation, or a RegressionEvaluation; None if it failed
     seconds: float
     failure: str = ""
     behind: Mean | None = None
@@ -123,6 +202,7 @@ class Standing(NamedTuple):
     ties: tuple[str, ...] = ()  # measures in which it is within one standard error of the best, in order
     calibration: Recalibration | None = None
     gain: float = 0.0  # gain of log-loss by the calibration, in nats per row
+    map: Any = None  # calibration map of the saved model
 
     @property
     def cost(self) -> float:
@@ -131,11 +211,7 @@ class Standing(NamedTuple):
 
     def by(self, measure: str) -> float:
         """The mean of a measure (see `MEASURES`); infinite if the model failed."""
-        if self.evaluation is None:
-            return np.inf
-        e = self.evaluation
-        value = e.error.value if measure == "error" else (e.decision_cost if measure == "cost" else e.log_loss).value
-        return float(value)
+        return np.inf if self.evaluation is None else float(MEANS[measure](self.evaluation).value)
 
 
 class Contest(NamedTuple):
@@ -146,12 +222,13 @@ class Contest(NamedTuple):
     best: Standing  # the best in the first measure, of the eligible models
     truest: Standing  # the smallest log-loss of those tied in the first measure
     criterion: str = "cost"
+    tie_breaker: str = "log-loss"
+    with_baselines: Standing | None = None  # what the rule would select if baselines were eligible
 
     @property
     def unit(self) -> str:
         """What is classified."""
-        assert self.winner.evaluation is not None  # a winner was measured
-        return self.winner.evaluation.unit
+        return str(self.winner.evaluation.unit)
 
     @property
     def baseline(self) -> Standing | None:
@@ -169,14 +246,14 @@ class Contest(NamedTuple):
 
 
 def compete(
-    field: Field, candidates: Sequence[Candidate], *, criterion: str = "cost", jobs: int | None = None,
+    field: Comparable, candidates: Sequence[Candidate], *, criterion: str | None = None, jobs: int | None = None,
     callback: Callable[[Candidate], None] = lambda candidate: None,
 ) -> Contest:  # fmt: skip
     """Fit every model in every split, in parallel, and select one (see `judged`); `callback` is called after each fit.
 
     A model that fails is listed with its reason; the others are still compared.
     """
-    _refuse_unknown(criterion)
+    criterion = _known(criterion, field)
     tasks = [(candidate, split) for candidate in candidates for split in field.splits]
 
     def run(task: tuple[Candidate, Split]) -> _SplitResult:
@@ -192,60 +269,80 @@ def compete(
     return judged(field, standings, criterion)
 
 
-MEASURES: dict[str, Callable[[Evaluation], Array]] = {  # selection measures: one value per row (n,)
+MEASURES: dict[str, Callable[[Any], Array]] = {  # selection measures: one value per row (n,)
     "cost": lambda e: e.costs.table[e.decided, e.truth],
     "log-loss": lambda e: -e.log_posterior_of_truth,
     "error": lambda e: e.wrong.astype(np.float64),
+    "loss": lambda e: e.losses,
+    "log-score": lambda e: -e.log_prob,
+    "interval-score": lambda e: e.interval_scores,
+}
+MEANS: dict[str, Callable[[Any], Any]] = {  # their means
+    "cost": lambda e: e.decision_cost,
+    "log-loss": lambda e: e.log_loss,
+    "error": lambda e: e.error,
+    "loss": lambda e: e.mean_loss,
+    "log-score": lambda e: e.log_score,
+    "interval-score": lambda e: e.interval_score,
 }
 
 
 RESOLUTION = 1e-3  # negligible difference of log-loss, in nats per row
 
 
-def judged(field: Field, standings: Sequence[Standing], criterion: str = "cost") -> Contest:
+def judged(field: Comparable, standings: Sequence[Standing], criterion: str | None = None) -> Contest:
     """Select the simplest of the models that are tied with the best, first by `criterion`, then by log-loss.
 
-    1. Of all eligible models, keep those whose mean of `criterion` ("cost", "log-loss" or "error") exceeds the
-       smallest by no more than one standard error of the paired difference over rows.
-    2. Of these, keep those whose log-loss exceeds the least of these by no more than one standard error, paired too,
-       or by no more than 0.001 nats: smaller differences do not justify a more complex model.
+    1. Of all eligible models, keep those whose mean of `criterion` ("cost", "log-loss" or "error"; of numbers "loss",
+       "log-score" or "interval-score") exceeds the smallest by no more than one standard error of the paired
+       difference over rows.
+    2. Of these, keep those whose log-loss (log score) exceeds the least of these by no more than one standard error,
+       paired too, or by no more than 0.001 nats: smaller differences do not justify a more complex model.
     3. Of these, take the simplest: the one of the lowest rank.
+
+    Baselines are compared but not eligible; `with_baselines` is what the rule selects if they are.
     """
-    _refuse_unknown(criterion)
+    criterion = _known(criterion, field)
     able = [s for s in standings if s.evaluation is not None and not s.candidate.baseline]
     if not able:
         reasons = "; ".join(f"{s.candidate.key}: {s.failure or NOT_OURS}" for s in standings)
         raise DataError(sentence("fit", "at least one model must be fitted successfully", reasons))
+    found = _selected(field, standings, {id(s.candidate) for s in able}, criterion)
+    if len(able) == len([s for s in standings if s.evaluation is not None]):
+        return found
+    every = {id(s.candidate) for s in standings if s.evaluation is not None}
+    return found._replace(with_baselines=_selected(field, standings, every, criterion).winner)
+
+
+def _selected(field: Comparable, standings: Sequence[Standing], eligible: set[int], criterion: str) -> Contest:
+    """The rule among the candidates with these IDs."""
+    second = field.tie_breaker
+    able = [s for s in standings if id(s.candidate) in eligible]
     best = min(able, key=lambda s: (s.by(criterion), s.candidate.rank))
-    compared = [s._replace(behind=_behind(field, s, best, criterion)) for s in standings]
-    compared = [
-        s._replace(ties=(criterion,)) if is_tied(s.behind) and not s.candidate.baseline else s for s in compared
-    ]
-    near = [s for s in compared if s.ties]
-    truest = min(near, key=lambda s: (s.by("log-loss"), s.candidate.rank))
-    compared = [s._replace(loss_behind=_behind(field, s, truest, "log-loss")) if s.ties else s for s in compared]
-    as_true = [id(s.candidate) for s in compared if is_tied(s.loss_behind, RESOLUTION)]
-    compared = [
-        s._replace(ties=tuple(dict.fromkeys((*s.ties, "log-loss")))) if id(s.candidate) in as_true else s
-        for s in compared
-    ]
-    winner = min((s for s in compared if id(s.candidate) in as_true), key=lambda s: s.candidate.rank)
-    order = sorted(compared, key=lambda s: (s.by(criterion), s.candidate.rank))
-    best, truest = (next(s for s in compared if s.candidate is one.candidate) for one in (best, truest))
-    return Contest(tuple(order), winner, best, truest, criterion)
+    told = [s._replace(behind=_behind(field, s, best, criterion)) for s in standings]
+    told = [s._replace(ties=(criterion,)) if is_tied(s.behind) and id(s.candidate) in eligible else s for s in told]
+    near = [s for s in told if s.ties]
+    truest = min(near, key=lambda s: (s.by(second), s.candidate.rank))
+    told = [s._replace(loss_behind=_behind(field, s, truest, second)) if s.ties else s for s in told]
+    as_true = [id(s.candidate) for s in told if is_tied(s.loss_behind, RESOLUTION)]
+    told = [s._replace(ties=tuple(dict.fromkeys((*s.ties, second)))) if id(s.candidate) in as_true else s for s in told]
+    winner = min((s for s in told if id(s.candidate) in as_true), key=lambda s: s.candidate.rank)
+    order = sorted(told, key=lambda s: (s.by(criterion), s.candidate.rank))
+    best, truest = (next(s for s in told if s.candidate is one.candidate) for one in (best, truest))
+    return Contest(tuple(order), winner, best, truest, criterion, second)
 
 
 NOT_OURS = "cannot be written to a model file"
 
 
-def _refuse_unknown(criterion: str) -> None:
-    if criterion not in MEASURES:
-        raise DomainError(
-            sentence("TableClassifier", f"criterion must be one of {', '.join(MEASURES)}", repr(criterion))
-        )
+def _known(criterion: str | None, field: Comparable) -> str:
+    """The criterion, by default the first measure of the field; an unknown one raises an error."""
+    if criterion is not None and criterion not in field.measures:
+        raise DomainError(sentence("compete", f"criterion must be one of {', '.join(field.measures)}", repr(criterion)))
+    return criterion or field.measures[0]
 
 
-def _behind(field: Field, standing: Standing, best: Standing, measure: str) -> Mean | None:
+def _behind(field: Comparable, standing: Standing, best: Standing, measure: str) -> Mean | None:
     """Mean paired difference to the best with its standard error, cluster-robust where rows have clusters."""
     if standing.evaluation is None or best.evaluation is None:
         return None
@@ -255,51 +352,49 @@ def _behind(field: Field, standing: Standing, best: Standing, measure: str) -> M
 
 
 class _SplitResult(NamedTuple):
-    log_posterior: Array | None
+    answers: Array | None
     rows: Index
     seconds: float
     failure: str
 
 
-def _run_split(field: Field, candidate: Candidate, split: Split) -> _SplitResult:
+def _run_split(field: Comparable, candidate: Candidate, split: Split) -> _SplitResult:
     """Fit and test one model in one split."""
     start = perf_counter()
     try:
         model = learned(candidate.estimator, field, split)
-        found = field.posteriors(model, take_rows(field.X, split.test), split)
+        found = field.answers(model, take_rows(field.X, split.test), split)
         return _SplitResult(found, split.test, perf_counter() - start, "")
     except Exception as error:  # the failure of one model does not stop the others
         return _SplitResult(None, split.test, perf_counter() - start, _words(error))
 
 
-def learned(estimator: Any, field: Field, split: Split) -> Any:
+def learned(estimator: Any, field: Comparable, split: Split) -> Any:
     """A clone fitted to the training rows of a split."""
     fresh, rows = clone(estimator), split.train
     if getattr(fresh, "novelty", None) is not None:  # the threshold takes two thirds of a fit, and is not needed here
         fresh.set_params(novelty=None)
     name = None if field.weight is None else weight_argument(fresh)
     weights = {} if field.weight is None or name is None else {name: field.weight[rows]}
-    return fresh.fit(take_rows(field.X, rows), field.classes[field.labels[rows]], **weights)
+    return fresh.fit(take_rows(field.X, rows), field.targets[rows], **weights)
 
 
-def from_all_rows(estimator: Any, field: Field) -> Any:
+def from_all_rows(estimator: Any, field: Comparable) -> Any:
     """A clone fitted to all rows, with the class priors in use."""
-    fresh = clone(estimator)
-    if field.class_prior is not None:
-        fresh.set_params(class_prior=field.class_prior.tolist())
-    return fitted(fresh, field.X, field.classes[field.labels], field.weight)
+    return fitted(field.for_all_rows(estimator), field.X, field.targets, field.weight)
 
 
-def _joined(field: Field, candidate: Candidate, heats: Sequence[_SplitResult]) -> Standing:
+def _joined(field: Comparable, candidate: Candidate, heats: Sequence[_SplitResult]) -> Standing:
     seconds = sum(heat.seconds for heat in heats)
-    failure = next((heat.failure for heat in heats if heat.log_posterior is None), "")
+    failure = next((heat.failure for heat in heats if heat.answers is None), "")
     if failure:
         return Standing(candidate, None, seconds, failure)
-    posterior = np.zeros((len(field.labels), len(field.classes)))
+    first: Any = heats[0].answers
+    answers = np.zeros((len(field), *first.shape[1:]))
     for heat in heats:
-        posterior[heat.rows] = heat.log_posterior
+        answers[heat.rows] = heat.answers
     try:
-        return _measured(field, candidate, field.evaluation(posterior), seconds)
+        return field.standing(candidate, answers, seconds)
     except DataError as error:
         return Standing(candidate, None, seconds, _words(error))
 
@@ -320,7 +415,7 @@ def _measured(field: Field, candidate: Candidate, e: Evaluation, seconds: float)
         return Standing(candidate, e, seconds)
     after = e.replace(log_posterior=found.log_posterior)
     gain = float(e.log_loss.value - after.log_loss.value)
-    return Standing(candidate, after, seconds, calibration=found, gain=gain)
+    return Standing(candidate, after, seconds, calibration=found, gain=gain, map=found.map)
 
 
 def calibration_of(estimator: Any, X: Any, y: Any, weight: Any = None, cv: Any = 5) -> Calibration | None:

@@ -1,4 +1,4 @@
-"""scikit-learn classifiers as calibrated reference models for comparison."""
+"""scikit-learn classifiers and regressors as reference models for comparison."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -47,6 +52,30 @@ def baselines(kinds: Kinds, rules: Mapping[str, Any] | None = None, seed: int = 
         )
         for i, (key, name, what, pipeline) in enumerate(found)
     ]
+
+
+def regression_baselines(kinds: Kinds, seed: int = 0) -> list[Candidate]:
+    """Gradient boosting and random forest; their density is that of their held-out residuals.
+
+    >>> [candidate.key for candidate in regression_baselines({"size": "real", "color": "category"})]
+    ['boosting', 'forest']
+    """
+    numbers = [name for name, kind in kinds.items() if kind not in WORDS]
+    words = [name for name, kind in kinds.items() if kind in WORDS]
+    at = list(range(len(numbers), len(numbers) + len(words)))
+    found = (
+        ("boosting", "gradient boosting", "Sequentially fitted trees (scikit-learn).",
+         HistGradientBoostingRegressor(categorical_features=at or None, random_state=seed)),
+        ("forest", "random forest", "Trees fitted to bootstrap samples (scikit-learn).",
+         RandomForestRegressor(random_state=seed)),
+    )  # fmt: skip
+    return [
+        Candidate(
+            key, name, what, 1000 + i, Pipeline([("encode", _ordinal(numbers, words)), ("learn", learner)]),
+            baseline=True,
+        )
+        for i, (key, name, what, learner) in enumerate(found)
+    ]  # fmt: skip
 
 
 def _ordinal(numbers: list[str], words: list[str]) -> Any:

@@ -52,6 +52,20 @@ class TableModel(TypedModel):
         named = with_names(X, self.feature_names_in_.tolist(), type(self).__name__)
         return laid_out(Table.like(self.schema, named, whose=type(self).__name__).frame, list(self.schema))
 
+    def unseen_categories(self, frame: Any) -> dict[str, Mask]:
+        """Mask of rows (n,) of a typed frame with unknown levels, by column; only columns that have some."""
+        import polars as pl
+
+        found = {}
+        for name, entry in self.schema.items():
+            if entry["kind"] in WORDS:
+                unseen = ~(
+                    frame[name].is_in(pl.Series(entry["levels"], dtype=pl.String).implode()) | frame[name].is_null()
+                )
+                if unseen.any():
+                    found[name] = unseen.to_numpy()
+        return found
+
     def _know(self, schema: Schema, columns: Sequence[str] | None) -> None:
         """Store the features, and all columns of the training table; None: the features are all."""
         self.schema_, self.columns_ = json.dumps(schema), json.dumps(list(schema if columns is None else columns))
@@ -132,19 +146,6 @@ class TableClassifier(TableModel, TypedClassifier):
     def unseen(self, X: Rows) -> dict[str, Mask]:
         """Mask of rows (n,) with unknown levels, by column; only columns that have some."""
         return self.unseen_categories(self.frame(X))
-
-    def unseen_categories(self, frame: Any) -> dict[str, Mask]:
-        import polars as pl
-
-        found = {}
-        for name, entry in self.schema.items():
-            if entry["kind"] in WORDS:
-                unseen = ~(
-                    frame[name].is_in(pl.Series(entry["levels"], dtype=pl.String).implode()) | frame[name].is_null()
-                )
-                if unseen.any():
-                    found[name] = unseen.to_numpy()
-        return found
 
     def _sound(self) -> bool:
         sound, names = super()._sound() and self._sound_columns(), list(self.schema)

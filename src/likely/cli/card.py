@@ -1,4 +1,4 @@
-"""`likely card`: model card of a classifier, of clusters, of a hidden Markov model or of a density, in Markdown."""
+"""`likely card`: model card of a classifier, regressor, clusters, hidden Markov model or density, in Markdown."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def described(model: Any, path: str) -> Description:
     """The whole card: one section per topic."""
     facts, source = model.card, ", ".join(model.card["source"])
     task = _task(facts)
-    title = facts["target"] if task == "classifier" else f"{NOUNS.get(task, task)} in {source}"
+    title = facts["target"] if task in ("classifier", "regression") else f"{NOUNS.get(task, task)} in {source}"
     return Description(f"Model card: {title}", sections=[section(facts, model, path) for section in SECTIONS[task]])
 
 
@@ -64,6 +64,8 @@ NOUNS = {"sequences": "hidden Markov model of sequences"}
 
 def _task(facts: Facts) -> str:
     """What the model of a card does: whatever has figures decides, rows as sequences."""
+    if facts.get("task") == "regression":
+        return "regression"
     return "classifier" if "figures" in facts else str(facts.get("task", "classifier"))
 
 
@@ -99,6 +101,76 @@ def _classifier(facts: Facts, model: Any, path: str) -> Description:
     if facts.get("calibrated"):
         text.append(f"Its probabilities were {facts['calibrated']} on held-out {unit}s.")
     return Description("What it is", [*text, _origin(facts, path)])
+
+
+def _regressor(facts: Facts, model: Any, path: str) -> Description:
+    from likely.estimation.stored_data import what_is_kept
+
+    held, told = what_is_kept(model.regressor_), facts["targets"]
+    text = [f"A regression of the number `{facts['target']}` on {counted(len(facts['columns']), 'column')}."]
+    chosen = next((line for line in facts["leaderboard"] if line["chosen"]), None)
+    if chosen is not None:
+        text.append(f"Model: **{chosen['name']}** ({facts['what'].rstrip('.')}).")
+    text.append(f"Targets lie between {told['low']:.6g} and {told['high']:.6g}, with mean {told['mean']:.6g}.")
+    if held:
+        text.append(f"The model file holds {held} of its training data: anyone with the file can read them.")
+    text.append(f"Its predictive densities, and so its intervals, are those of {facts['density']}.")
+    return Description("What it is", [*text, _origin(facts, path)])
+
+
+def _regression_use(facts: Facts, model: Any, path: str) -> Description:
+    from likely.metrics.regression_evaluation import loss_words
+
+    return Description("Intended use", [
+        f"Predictions of `{facts['target']}` for rows from the same population.",
+        "It gives a mean, intervals of any level, quantiles, and decisions that minimize the "
+        f"{loss_words(facts['loss'], facts['over'], facts['under'])}.",
+    ])  # fmt: skip
+
+
+def _regression_selection(facts: Facts, model: Any, path: str) -> Description:
+    text = [
+        f"By {facts['criterion'].replace('-score', ' score')} on held-out rows ({facts['cv']}).", facts["rule"],
+        facts["verdict"],
+        "± is one standard error; “tied” means within one standard error of the best, by paired differences.",
+    ]  # fmt: skip
+    rows = [
+        (f"**{one['name']}**" if one["chosen"] else one["name"], _give_or_take(one, "loss"),
+         _give_or_take(one, "behind"), *(one.get(name) for name in ("rmse", "log_score", "interval_score", "coverage")),
+         ", ".join(one.get("ties", ())), one["note"])
+        for one in facts["leaderboard"]
+    ]  # fmt: skip
+    head = (
+        "model",
+        "mean loss",
+        "behind the best",
+        "RMSE",
+        "log score",
+        "interval score",
+        "coverage",
+        "tied in",
+        "note",
+    )
+    formats = {**dict.fromkeys(("RMSE", "log score", "interval score"), ".5g"), "coverage": ".1%"}
+    return Description("How it was chosen", text, tables=[DescriptionTable("", head, rows, formats, most=None)])
+
+
+def _regression_performance(facts: Facts, model: Any, path: str) -> Description:
+    told = facts["figures"]
+    measures = [
+        ("root mean squared error", _interval(told["rmse"])), ("mean absolute error", _interval(told["mae"])),
+        ("mean loss", _interval(told["mean_loss"])), ("R²", "–" if told["r2"] is None else f"{told['r2']:.4g}"),
+        ("log score (nats)", _interval(told["log_score"])), ("interval score", _interval(told["interval_score"])),
+        (f"coverage of {told['level']:.0%} intervals", _interval(told["coverage"], 100, " %")),
+        ("mean width of these", f"{told['mean_width']:.4g}"),
+    ]  # fmt: skip
+    curve = told["coverage_curve"]
+    rows = list(zip(*(curve[name] for name in ("level", "share", "low", "high")), strict=True))
+    head = ("level", "targets inside", "from", "to")
+    tables = [DescriptionTable("", ("measure", "value"), measures),
+              DescriptionTable("", head, rows, dict.fromkeys(head, ".1%"), most=None)]  # fmt: skip
+    text = [f"On {told['rows']:,} held-out rows; intervals are at 95 %.", f"Calibration: {told['calibration']}"]
+    return Description("Performance", text, tables=tables)
 
 
 def _clusters(facts: Facts, model: Any, path: str) -> Description:
@@ -182,7 +254,7 @@ def _selection(facts: Facts, model: Any, path: str) -> Description:
 
 
 def _give_or_take(line: Facts, name: str) -> str:
-    value, se = line[name], line[f"{name}_se"]
+    value, se = line.get(name), line.get(f"{name}_se")
     return "–" if value is None else f"{value:.4g}" if se is None else f"{value:.4g} ± {se:.2g}"
 
 
@@ -299,6 +371,13 @@ LIMITATIONS = {
         "A category that did not occur in training counts as missing, and the {unit} is marked novel.",
         "Whether a column may be used for this decision cannot be seen from these figures.",
     ),
+    "regression": (
+        "The figures hold for rows of the same population.",
+        "The model was chosen on the folds that measured it, so its figures are slightly optimistic.",
+        "Intervals have their coverage on average over rows, not for every kind of row.",
+        "Beyond the range of the training rows a prediction is an extrapolation, and its interval may be too narrow.",
+        "A category that did not occur in training counts as missing.",
+    ),
     "recordings": (
         "The figures hold for speakers, microphones and noise as in training.",
         "A recording is decided to be one of these words: `--reject-below` and `--novelty` reject others.",
@@ -319,7 +398,13 @@ LIMITATIONS = {
         "A category that did not occur in training has infinite surprisal, whatever the rate.",
     ),
 }
-METHODS = {"classifier": "decide", "clusters": "predict", "density": "score_samples", "sequences": "predict"}
+METHODS = {
+    "classifier": "decide",
+    "regression": "predict",
+    "clusters": "predict",
+    "density": "score_samples",
+    "sequences": "predict",
+}
 GIVEN = {
     "row": "Rows are a data frame with these columns, in any order.",
     "sequence": "Sequences are what `likely.read_sequences` gives, or a list of arrays with these columns.",
@@ -346,6 +431,8 @@ def _reproduce(facts: Facts, model: Any, path: str) -> Description:
 SECTIONS: dict[str, tuple[Section, ...]] = {
     "classifier": (_classifier, _intended_use, _data, _selection, _performance, _costs, _cautions, _limitations,
                    _reproduce),
+    "regression": (_regressor, _regression_use, _data, _regression_selection, _regression_performance, _cautions,
+                   _limitations, _reproduce),
     "clusters": (_clusters, _data, _number_of_clusters, _profiles, _cautions, _limitations, _reproduce),
     "density": (_density, _data, _threshold, _cautions, _limitations, _reproduce),
     "sequences": (_chain, _data, _number_of_states, _states, _cautions, _limitations, _reproduce),

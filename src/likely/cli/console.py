@@ -52,3 +52,12 @@ def figure(value: float) -> str:
     ('0.0124', '3e-05')
     """
     return f"{value:.4f}" if value == 0 or abs(value) >= 0.001 or value != value else f"{value:.2g}"
+
+
+def amount(value: float) -> str:
+    """A number in the units of a target, with five digits; without an exponent below a billion.
+
+    >>> amount(27725.6557), amount(0.0123456), amount(190680.4), amount(7.6852e9)
+    ('27,726', '0.012346', '190,680', '7.6852e+09')
+    """
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.5g}"

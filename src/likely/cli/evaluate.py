@@ -30,6 +30,8 @@ Examples:
 @click.option("--weight", metavar="COL", help="Column with sample weights.")
 @options.frames
 @options.deciding
+@options.losing
+@click.option("--level", metavar="P", type=options.Share(), help="Regression: level of the intervals.  [0.9]")
 @options.reading
 @click.option("--allow-missing", is_flag=True, help="Treat an absent column as missing in all rows.")
 @click.option("--report", metavar="FILE", help="Write an HTML report.")
@@ -37,17 +39,23 @@ Examples:
 def evaluate(model: str, files: tuple[str, ...], report: str | None, as_json: bool, **settings: Any) -> None:
     """Evaluate a model on labeled test data: error, cost and calibration with 95 % confidence intervals.
 
+    Of a model that predicts a number: RMSE, mean absolute error, log score, interval score and coverage.
+
     A classifier of sequences (`likely fit --sequences --target`) is evaluated on whole sequences, with files as in
     `likely decode`; a recognizer of spoken words on a folder with sub-folders of WAV files.
     """
-    from likely.cli.open_model import refuse_others, unit_of
-    from likely.cli.predict import decision_rules
+    from likely.cli.open_model import is_regressor, refuse_others, unit_of
+    from likely.cli.predict import classes_only, decision_rules
     from likely.io.model_files import load
 
     check_outputs({"--report": report}, (model, *files, settings["cost"], settings["class_prior"]))
     thing = load(model)
     unit = unit_of(thing)
     refuse_others(settings, unit)
+    if is_regressor(thing):
+        _evaluate_numbers(thing, model, files, report, as_json, settings)
+        return
+    classes_only(settings)
     found = {"row": _rows, "sequence": _sequences, "recording": _recordings}[unit](thing, model, files, settings)
     how = decision_rules(found.model, {name: settings[name] for name in options.RULES})
     e, decisions = measured(found, how, unit)
@@ -55,6 +63,30 @@ def evaluate(model: str, files: tuple[str, ...], report: str | None, as_json: bo
     if report is not None:
         _write_report(report, model, found, e, files)
     click.echo(_json(e, decisions) if as_json else f"{e.summary()}\n\n{told_of(decisions, unit)}")
+
+
+def _evaluate_numbers(
+    thing: Any, model: str, files: tuple[str, ...], report: str | None, as_json: bool, settings: Mapping[str, Any]
+) -> None:
+    """Print the figures of a regressor, and write its report."""
+    from likely.cli.predict import number_rules
+    from likely.metrics.regression_evaluation import RegressionEvaluation
+
+    how = number_rules(thing, dict(settings))
+    found = _rows_with_target(thing, files, settings, task="regression")
+    loss = {"loss": how["loss"] or "squared", "over": how["over"], "under": how["under"]}
+    e = RegressionEvaluation.of(
+        thing.predictive(found.X), found.labels, level=how["level"], weight=found.weight, **loss
+    )
+    if report is not None:
+        from likely.cli.fitting.regression_report import regression_study_of_new
+        from likely.report import regression_html
+
+        about = _about(report, model, found, files)
+        write_text(report, regression_html(regression_study_of_new(thing, found.source, e, about)))
+    import json
+
+    click.echo(json.dumps(e.as_dict(), indent=2) if as_json else e.summary())
 
 
 class Labeled(NamedTuple):
@@ -70,14 +102,20 @@ class Labeled(NamedTuple):
 
 
 def _rows(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
-    from likely.automl.table_classifier import Typed, laid_out
     from likely.cli.open_model import classifier_of
+
+    loaded = classifier_of(thing, model, "evaluate")
+    return _rows_with_target(loaded, files, settings, classes=loaded.classes_.tolist())
+
+
+def _rows_with_target(loaded: Any, files: tuple[str, ...], settings: Mapping[str, Any], **kind: Any) -> Labeled:
+    """The rows of a table that have a target, in the form of the model."""
+    from likely.automl.table_classifier import Typed, laid_out
     from likely.data.read_table import called, require
     from likely.data.table import Table
     from likely.data.table_fingerprint import fingerprint
     from likely.data.type_inference import as_frame
 
-    loaded = classifier_of(thing, model, "evaluate")
     target = settings["target"] or str(loaded.card.get("target") or "")
     if not target:
         raise click.UsageError("name the column with the true labels: --target NAME")
@@ -85,7 +123,7 @@ def _rows(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str,
     require(target, frame.columns, "--target")
     table = Table.like(
         loaded.schema, frame, target=target, weight=settings["weight"], missing=settings["missing"],
-        allow_missing=settings["allow_missing"], classes=loaded.classes_.tolist(), whose=called(files),
+        allow_missing=settings["allow_missing"], whose=called(files), **kind,
     )  # fmt: skip
     rows = laid_out(table.frame, list(loaded.schema))
     tell_of_training(loaded.card.get("rows_fingerprint") == fingerprint(rows), "row")
@@ -199,11 +237,16 @@ def _write_report(report: str, path: str, found: Labeled, e: Any, files: tuple[s
         shown = fit_study.ShownSequences(model.frames(found.source), found.source.ids, model.columns)
     else:
         shown = fit_study.ShownRecordings(found.source)
+    about = _about(report, path, found, files, named=e.unit == "row")
+    write_text(report, report_html(fit_study.study_of_new(model, shown, X, e, found.weight, about)))
+
+
+def _about(report: str, path: str, found: Labeled, files: tuple[str, ...], named: bool = True) -> dict[str, Any]:
+    """Title and origin of a report."""
     names, target = tuple(Path(f).name for f in files), found.target
-    said = f" --target {target}" if e.unit == "row" else ""
-    about = {
+    said = f" --target {target}" if named else ""
+    return {
         "title": f"{Path(path).name} on {', '.join(names)}", "target": target, "source": names, "model_file": path,
         "command": f"likely evaluate {path} {' '.join(files)}{said} --report {report}",
-        "made": model.card.get("made", ""), "cv": "",
+        "made": found.model.card.get("made", ""), "cv": "",
     }  # fmt: skip
-    write_text(report, report_html(fit_study.study_of_new(model, shown, X, e, found.weight, about)))

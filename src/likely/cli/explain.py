@@ -1,4 +1,4 @@
-"""`likely explain`: contribution of each column, and of each frame of a sequence, to the log-odds of a decision."""
+"""`likely explain`: contribution of each column, and of each frame of a sequence, to a decision or prediction."""
 
 from __future__ import annotations
 
@@ -39,6 +39,9 @@ def explain(model: str, files: tuple[str, ...], rows: tuple[int, ...], as_json: 
     For a classifier of sequences, a column is left out in all frames, and the frames with the largest log-odds are
     listed: log p(frame | frames before it, class). Those of all frames and of the class prior add up. All log-odds of
     sequences are shown before calibration. Files are given as in `likely decode`.
+
+    Where the model predicts a number: what each column adds to it, against the mean of the column (coefficient × (value
+    − mean) of a linear model). Models that are not sums of functions of single columns have no such parts.
     """
     from likely.cli.open_model import refuse_others, unit_of
     from likely.io.model_files import load
@@ -60,10 +63,10 @@ def explain(model: str, files: tuple[str, ...], rows: tuple[int, ...], as_json: 
 
 def _rows(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> tuple[Any, Any, list[Any]]:
     """The classifier, the rows of a table, and their numbers."""
-    from likely.cli.open_model import classifier_of
+    from likely.cli.open_model import classifier_of, is_regressor
     from likely.data.table import Table
 
-    loaded = classifier_of(thing, model, "explain")
+    loaded: Any = thing if is_regressor(thing) else classifier_of(thing, model, "explain")
     table = Table.like(
         loaded.schema, list(files), missing=settings["missing"], allow_missing=settings["allow_missing"],
         sql=settings["sql"], format=settings["format_"],

@@ -1,4 +1,4 @@
-"""`likely fit`: compare and fit classifiers of a table or of sequences; model file and HTML report."""
+"""`likely fit`: compare and fit classifiers or regressors of a table, or classifiers of sequences."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 import click
 
 from likely.cli import options
-from likely.cli.console import Console, figure, nats
+from likely.cli.console import Console, amount, figure, nats
 from likely.cli.fitting.fit_job import job_of
 
 EPILOG = """\b
 Examples:
   likely fit wine.csv --target class --report report.html
   likely fit wine.csv --target class --cost cost.csv --reject-cost 0.3
+  likely fit houses.csv --target price --report report.html
+  likely fit houses.csv --target price --loss asymmetric --over 3 --under 1
   likely fit --sql "select * from a join b using (id)" a.csv b.parquet --target y
   likely fit walks.csv --sequences --id who --time t --target gait --report r.html
   likely fit digits/ --sequences -o digits.likely
@@ -31,6 +33,13 @@ Names for --models, ordered from simple to complex:
 prior: class frequencies, no column used. pooled = LDA, full = QDA; shrunk-pooled,
 shrunk-diagonal: class covariances shrunk toward the pooled one, toward its diagonal.
 -t: posterior predictive (Student t). -counts: counts are treated as real numbers.
+Names for --models where the target is a number:
+  mean, linear, ridge, bayesian, ard, splines, quadratic, k-nearest-neighbors,
+  radial; for comparison boosting, forest.
+mean: no column used. ridge: penalty by leave-one-out. bayesian: evidence. ard: a prior
+precision per column. splines: smooth functions of single columns. quadratic: squares
+and products. radial: Gaussian functions of all columns. Densities and intervals of all
+are those of held-out residuals.
 Models that do not apply to the table are skipped with a message.
 """
 
@@ -40,8 +49,15 @@ MOST = 12  # classes or states up to which a confusion is shown
 
 @click.command(epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--target", metavar="NAME", help="Column with the class labels.")
+@click.option("--target", metavar="NAME", help="Column to predict: class labels, or numbers.")
+@click.option(
+    "--task",
+    type=click.Choice(["classification", "regression"]),
+    help="What the target is.  [regression: more than 20 different numbers with fractions, or with fewer than "
+    "five rows each; more than 200; or nearly all different]",
+)
 @options.deciding
+@options.losing
 @click.option(
     "--group", metavar="COL", help="Column with groups: rows of one group are never in both training and test."
 )
@@ -56,12 +72,16 @@ MOST = 12  # classes or states up to which a confusion is shown
     "--cv", type=options.CrossValidation(), help="Number of folds, loo, time, or the fraction of one hold-out set.  [5]"
 )
 @click.option("--models", default="all", metavar="all|NAMES", help="Rows: models to compare, separated by commas.")
-@click.option("--criterion", type=click.Choice(["cost", "log-loss", "error"]), default="cost", show_default=True,
-              help="Selection criterion; ties are broken by log-loss, then by simplicity.")  # fmt: skip
+@click.option("--criterion", "--choose-by", "criterion",
+              type=click.Choice(["cost", "log-loss", "error", "loss", "log-score", "interval-score"]),
+              help="Selection criterion; ties are broken by log-loss (log score), then by simplicity.  [cost; of "
+                   "numbers loss]")  # fmt: skip
 @click.option("--baselines/--no-baselines", "baselines", default=None,
               help="Rows: also score scikit-learn models, for comparison.  [small tables]")  # fmt: skip
 @click.option(
-    "--calibrate/--no-calibrate", default=True, help="Calibrate probabilities if that lowers the log-loss.  [yes]"
+    "--calibrate/--no-calibrate",
+    default=True,
+    help="Calibrate probabilities if that lowers the log-loss; intervals of numbers by held-out residuals.  [yes]",
 )
 @click.option(
     "-o", "--output", "out", default="model.likely", show_default=True, metavar="FILE", help="Model file to write."
@@ -79,7 +99,7 @@ MOST = 12  # classes or states up to which a confusion is shown
 @click.option("--json", "as_json", is_flag=True, help="Print the leaderboard as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
 def fit(as_json: bool, quiet: bool, format_: str | None, **settings: Any) -> None:
-    """Compare classifiers on a table by cross-validation, choose one, and write it to a model file.
+    """Compare classifiers or regressors on a table by cross-validation, choose one, and write it to a model file.
 
     Column types are inferred, and columns that cannot be features (IDs, constants) are set aside; both are reported.
     Models are compared by cross-validation with the one-standard-error rule: models whose mean cost is within one
@@ -87,6 +107,10 @@ def fit(as_json: bool, quiet: bool, format_: str | None, **settings: Any) -> Non
     the simplest of them is chosen and refitted to all rows. Standard errors are those of paired differences per row.
     --criterion replaces the cost by log-loss or error. Costs are given by --cost and --reject-cost; without them every
     error costs 1.
+
+    A target of many different numbers is one of regression (--task says otherwise). The same rule holds with the mean
+    loss (--loss, squared by default) in place of the cost, and the log score −log p(y | x) in place of log-loss; the
+    interval score of 90 % intervals is shown beside.
 
     FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are
     concatenated.
@@ -134,6 +158,10 @@ def leaderboard_text(contest: Any) -> str:
     """Leaderboard in aligned columns, the best first; marks the chosen model, ties and baselines."""
     from likely.core.description import columns
 
+    if contest.tie_breaker == "log-score":
+        from likely.cli.fitting.real_targets import number_lines
+
+        return f"{columns(number_lines(contest), right=(2, 3, 4, 5, 6, 7, 8, 9, 10))}\n{_signs(contest)}"
     rows = [["", "model", "cost", "± s.e.", "behind", "± s.e.", "error", "log-loss", "seconds", ""]]
     rows += [_line(s, s.candidate is contest.winner.candidate) for s in contest.standings]
     return f"{columns(rows, right=(2, 3, 4, 5, 6, 7, 8))}\n{_signs(contest)}"
@@ -142,9 +170,10 @@ def leaderboard_text(contest: Any) -> str:
 def _signs(contest: Any) -> str:
     """Legend of the leaderboard."""
     behind = f"{contest.criterion} above the lowest, paired per {contest.unit}"
+    second = contest.tie_breaker.replace("-score", " score")
     return (
         f"*: chosen. s.e.: one standard error. behind: {behind}.\n"
-        "tied: within one standard error of the best (in log-loss: of the best of those tied in the first criterion)."
+        f"tied: within one standard error of the best (in {second}: of the best of those tied in the first criterion)."
     )
 
 
@@ -165,11 +194,18 @@ def _line(standing: Any, won: bool) -> list[str]:
 
 def _performance(contest: Any) -> Iterator[str]:
     """Figures of the chosen model on held-out data."""
+    from likely.cli.fitting.fit_run import TRIVIAL
+
     e = contest.winner.evaluation
-    if len([s for s in contest.standings if s.candidate.key != "prior" and not s.candidate.baseline]) > 1:
+    if len([s for s in contest.standings if s.candidate.key not in TRIVIAL and not s.candidate.baseline]) > 1:
         yield "(the model was chosen on the same folds: its figures are slightly optimistic)"
     yield ""
     yield f"on {len(e):,} held-out {contest.unit}s; intervals are at 95 %"
+    if contest.tie_breaker == "log-score":
+        width = max(map(len, e.figures()))
+        for name, f in e.figures().items():
+            yield f"  {name:<{width}}  {amount(f.value)} ({amount(f.low)}–{amount(f.high)})"
+        return
     if e.costs.decides_classes:
         yield f"  error     {e.error}"
     yield f"  log-loss  {e.log_loss} nats"

@@ -45,6 +45,20 @@ def cluster_model(path: str) -> tuple[TableClusterer | None, Any]:
     return (model, model) if _is_a(model, "TableClusterer") and hasattr(model, "mixture_") else (None, model)
 
 
+def is_regressor(thing: Any) -> bool:
+    """Whether it is a fitted model of a table that predicts a number."""
+    return _is_a(thing, "TableRegressor") and hasattr(thing, "regressor_")
+
+
+def refuse_numbers(thing: Any, path: str, command: str) -> None:
+    """Raise for a model that predicts a number in a command that it does not serve."""
+    if is_regressor(thing):
+        remedy = "`likely predict` gives intervals, `likely cluster` or `likely novelty --train` a density of rows"
+        raise ModelFileError(
+            sentence(path, f"`likely {command}` takes a density of rows", "a regression of the target alone", remedy)
+        )
+
+
 def _is_a(thing: Any, *names: str) -> bool:
     """Whether an object is of one of these classes; by name, because to import the others would take longer."""
     return any(cls.__name__ in names for cls in type(thing).__mro__)
@@ -83,6 +97,7 @@ def watch_model(path: str) -> NoveltyDetector:
     if clusters is not None:
         return NoveltyDetector.of_model(clusters)
     refuse_sequences(thing, path, "novelty")
+    refuse_numbers(thing, path, "novelty")
     if isinstance(thing, DensityEstimator) and hasattr(thing, "model_"):
         inner, distribution = getattr(thing, "component_", thing), thing.learned_model_
         distribution = distribution.components if inner is not thing else distribution

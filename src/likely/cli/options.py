@@ -50,6 +50,16 @@ deciding = together(
 )  # fmt: skip
 
 
+losing = together(
+    click.option("--loss", type=click.Choice(["squared", "absolute", "asymmetric"]),
+                 help="Regression: loss that decisions minimize: the mean, the median, or a quantile.  [squared]"),
+    click.option("--over", metavar="LOSS", type=click.FloatRange(0, min_open=True),
+                 help="Regression: asymmetric loss per unit that a decision is too high."),
+    click.option("--under", metavar="LOSS", type=click.FloatRange(0, min_open=True),
+                 help="Regression: asymmetric loss per unit that it is too low."),
+)  # fmt: skip
+
+LOSS = ("loss", "over", "under")  # the parameters of `losing`
 RULES = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")  # the parameters of `deciding`
 
 
@@ -96,6 +106,17 @@ class Transitions(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     """Column names, separated by commas or given one at a time."""
     return tuple(name.strip() for one in given for name in one.split(",") if name.strip())
+
+
+def shares_of(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[float, ...]:
+    """Probabilities, separated by commas."""
+    try:
+        found = tuple(float(part) for part in given.split(",") if part.strip()) if given else ()
+    except ValueError:
+        found = (0.0,)
+    if not all(0 < p < 1 for p in found):
+        raise click.BadParameter(f"{given!r} must be numbers between 0 and 1, as 0.1,0.5,0.9.", ctx, param)
+    return found
 
 
 frames = together(

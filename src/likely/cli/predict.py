@@ -24,6 +24,8 @@ p(class) for each class, novel (a category not seen in training, or NOVEL), and
 the reason if the row was rejected, is novel, or if costs led to a class other
 than the most probable one.
 A model of `likely cluster` gives cluster, probability, p(cluster) and novel.
+A model of numbers gives mean, the ends low and high of the interval (--level),
+quantiles (--quantiles 0.1,0.5,0.9), with --loss the decision, and novel.
 """
 
 PIECE = 1 << 16  # characters
@@ -33,6 +35,9 @@ PIECE = 1 << 16  # characters
 @click.argument("model")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
 @options.deciding
+@options.losing
+@click.option("--level", metavar="P", type=options.Share(), help="Regression: level of the interval.  [0.9]")
+@click.option("--quantiles", metavar="P,...", callback=options.shares_of, help="Regression: quantiles to write.")
 @options.reading
 @click.option("--keep", metavar="COL,...", help="Input columns to repeat in the output.")
 @click.option("--proba/--no-proba", default=True, help="Write the posterior probability of each class.  [yes]")
@@ -45,18 +50,26 @@ def predict(
 ) -> None:  # fmt: skip
     """Classify the rows of a table, with the costs and reject options of the model file or with others.
 
+    Where the model predicts a number: its mean, an interval, quantiles, and the decision of least expected loss.
+
     Columns may be in any order; unknown columns are ignored. Files of any size are read in batches. A category that
     did not occur in training counts as missing: the other columns decide, and the row is marked novel. With --novelty
     it is rejected. (`likely novelty` gives such a category infinite surprisal.)
     """
-    from likely.cli.open_model import classifier_of, cluster_model
+    from likely.cli.open_model import classifier_of, cluster_model, is_regressor
     from likely.data.read_table import called
 
+    loaded: Any
+    of: Any
     check_outputs({"-o": out}, (model, *files, rules["cost"], rules["class_prior"]))
     clusters, thing = cluster_model(model)
-    loaded: Any = classifier_of(thing, model) if clusters is None else clusters
-    how = decision_rules(loaded, rules) if clusters is None else _no_decisions(rules)
-    of = DecidedBatch.of if clusters is None else ClusteredBatch.of
+    if is_regressor(thing):
+        loaded, how, of = thing, number_rules(thing, rules), PredictedBatch.of
+    elif clusters is None:
+        loaded = classifier_of(thing, model)
+        how, of = decision_rules(loaded, classes_only(rules)), DecidedBatch.of
+    else:
+        loaded, how, of = clusters, _no_decisions(rules), ClusteredBatch.of
     kept = [name.strip() for name in keep.split(",")] if keep else []
     with _written_to(out) as stream:
         header = True
@@ -69,10 +82,36 @@ def predict(
 
 def _no_decisions(rules: dict[str, Any]) -> dict[str, Any]:
     """Options for clusters: --novelty is the only decision rule that they have."""
-    unsupported = [name for name, value in rules.items() if value is not None and name != "novelty"]
+    unsupported = [name for name, value in rules.items() if value not in (None, ()) and name != "novelty"]
     if unsupported:
         raise click.UsageError(f"--{unsupported[0].replace('_', '-')} is for classifiers: this file holds clusters.")
     return {"novelty": rules.get("novelty")}
+
+
+OF_NUMBERS = (*options.LOSS, "level", "quantiles")
+
+
+def classes_only(rules: dict[str, Any]) -> dict[str, Any]:
+    """Options for classifiers; raises for those of regression."""
+    given = [name for name in OF_NUMBERS if rules.get(name) not in (None, ())]
+    if given:
+        raise click.UsageError(f"--{given[0]} is for models of numbers: this file holds a classifier.")
+    return {name: value for name, value in rules.items() if name not in OF_NUMBERS}
+
+
+def number_rules(model: Any, rules: dict[str, Any]) -> dict[str, Any]:
+    """Options for regressors; None keeps the setting of the model."""
+    given = [name for name in options.RULES if rules.get(name) is not None]
+    if given:
+        flag = given[0].replace("_", "-")
+        raise click.UsageError(f"--{flag} is for classifiers: this file predicts a number; --loss sets the decision.")
+    loss, costs = rules.get("loss"), (rules.get("over"), rules.get("under"))
+    if (loss == "asymmetric") != all(cost is not None for cost in costs) and (loss or any(costs)):
+        raise click.UsageError("--loss asymmetric needs --over and --under, and these need --loss asymmetric.")
+    if loss is None and model.loss != "squared":
+        loss, costs = model.loss, (model.over, model.under)
+    level, quantiles = rules.get("level") or 0.9, rules.get("quantiles") or ()
+    return {"loss": loss, "over": costs[0], "under": costs[1], "level": level, "quantiles": quantiles}
 
 
 def decision_rules(model: Any, rules: dict[str, Any]) -> dict[str, Any]:
@@ -194,8 +233,7 @@ class DecidedBatch(Batch):
         for i in ((d.index >= 0) & (d.index != d.posterior.argmax(axis=1))).nonzero()[0].tolist():
             out[i] = d.cost_decided(i)
         for i in (self.novel | (self.decisions.index < 0)).nonzero()[0].tolist():
-            words = [f'"{name}"' for name, mask in self.unseen.items() if mask[i]]
-            note = f"a value of {', '.join(words)} was not seen in training: it counts as missing"
+            note = _unseen_words(self.unseen, i)
             out[i] = d.reason(i) if d.index[i] < 0 else "; ".join(part for part in (note, out[i]) if part)
         return out
 
@@ -222,6 +260,61 @@ class DecidedBatch(Batch):
             if proba:
                 record["posterior"] = dict(zip(names, d.posterior[i].tolist(), strict=True))
             yield record
+
+
+class PredictedBatch(Batch):
+    """Predictions of numbers for one batch of rows."""
+
+    def __init__(self, parts: dict[str, Any], kept: Any, unseen: dict[str, Any]) -> None:
+        self.parts, self.kept, self.unseen = parts, kept, unseen
+
+    @classmethod
+    def of(
+        cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
+    ) -> PredictedBatch:  # fmt: skip
+        """Means, intervals, quantiles and decisions for a frame of cells."""
+        import numpy as np
+
+        from likely.automl.table_classifier import Typed
+        from likely.data.read_table import chosen
+        from likely.decision.point_estimates import point_estimate
+
+        kept, rows = chosen(frame, keep), _rows_of(model, frame, missing, allow, whose)
+        found, level = model.predictive(Typed(rows)), how["level"]
+        ends = np.asarray(found.quantile([0.5 - 0.5 * level, 0.5 + 0.5 * level, *how["quantiles"]]))
+        ends = ends.reshape(2 + len(how["quantiles"]), -1)
+        parts = {"mean": np.ravel(found.mean), "low": ends[0], "high": ends[1]}
+        if how["loss"] is not None:
+            parts["decision"] = point_estimate(found, how["loss"], over=how["over"], under=how["under"])
+        parts |= {f"q{p:g}": q for p, q in zip(how["quantiles"], ends[2:], strict=True)}
+        return cls(parts, kept, model.unseen_categories(rows))
+
+    @cached_property
+    def novel(self) -> Any:
+        """Rows (n,) that hold an unseen category."""
+        import numpy as np
+
+        return np.logical_or.reduce([np.zeros(len(self.parts["mean"]), dtype=bool), *self.unseen.values()])
+
+    def reasons(self) -> list[str]:
+        """The columns with an unseen category; empty for the others."""
+        return [_unseen_words(self.unseen, i) if odd else "" for i, odd in enumerate(self.novel.tolist())]
+
+    def columns(self, proba: bool) -> list[Any]:
+        """Mean, interval, decision and quantiles."""
+        import polars as pl
+
+        return [pl.Series(name, part) for name, part in self.parts.items()]
+
+    def records(self, proba: bool) -> Iterator[dict[str, Any]]:
+        """The same of each row."""
+        for cells in zip(*(part.tolist() for part in self.parts.values()), strict=True):
+            yield dict(zip(self.parts, cells, strict=True))
+
+
+def _unseen_words(unseen: dict[str, Any], i: int) -> str:
+    words = [f'"{name}"' for name, mask in unseen.items() if mask[i]]
+    return f"a value of {', '.join(words)} was not seen in training: it counts as missing"
 
 
 class ClusteredBatch(Batch):

@@ -84,13 +84,13 @@ def in_order(levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def description_lines(
-    n: int, columns: Sequence[Column], roles: Mapping[str, str], classes: Mapping[Any, int], unlabeled: int
+    n: int, columns: Sequence[Column], roles: Mapping[str, str], target: str, unlabeled: int
 ) -> Iterator[str]:
-    """Text description of a table: size, roles and classes, features, and excluded columns."""
+    """Text description of a table: size, roles and `target` in words, features, and excluded columns."""
     width = len(columns) + len(roles)
     yield f"{n:,} row{'s' * (n != 1)}, {width} column{'s' * (width != 1)}"
     for role, name in roles.items():
-        yield f"{role}: {name}" + (f" ({_classes(classes)})" if role == "target" else "")
+        yield f"{role}: {name}" + (f" ({target})" if role == "target" else "")
     if unlabeled:
         yield f"{unlabeled:,} rows without a label are set aside"
     used = [column for column in columns if column.is_used]
@@ -102,7 +102,8 @@ def description_lines(
     yield from (f"  {column.name}  {column.kind}: {column.reason}" for column in aside)
 
 
-def _classes(classes: Mapping[Any, int]) -> str:
+def classes_in_words(classes: Mapping[Any, int]) -> str:
+    """Number of rows of the first ten classes."""
     shown = [f"{label}: {count:,}" for label, count in list(classes.items())[:10]]
     return ", ".join(shown) + (f", … {len(classes)} classes" if len(classes) > 10 else "")
 

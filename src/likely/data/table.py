@@ -16,11 +16,11 @@ from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, by_caller, enumerated, sentence
 from likely.data.cells import as_kind, as_numbers, shown, tokens
 from likely.data.column_roles import Roles, times, weights
-from likely.data.column_summary import Column, described, description_lines
+from likely.data.column_summary import Column, classes_in_words, described, description_lines
 from likely.data.column_types import MEASUREMENTS, is_constant, judged, rounded_away
 from likely.data.read_table import called, did_you_mean
 from likely.data.table_fingerprint import fingerprint
-from likely.data.target_labels import Labels, labels, refuse_unlearnable
+from likely.data.target_labels import Labels, labels, real_targets, refuse_unlearnable, task_of
 from likely.data.type_inference import as_frame, checked_wishes, in_storage_type, typed_column
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
@@ -70,6 +70,8 @@ class Table:
     time: NDArray[Any] | None = None
     row_numbers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     unlabeled: int = 0
+    task: str = "classification"  # or "regression": y are numbers
+    why_task: str = ""  # the reason, where it was inferred
 
     @classmethod
     def of(
@@ -86,6 +88,7 @@ class Table:
         sql: str | None = None,
         format: str | None = None,
         whose: str = "",
+        task: str | None = "classification",
     ) -> Table:
         """The table in files, a data frame or a dict of columns, with inferred column types.
 
@@ -109,6 +112,9 @@ class Table:
             File format, as in `read_table`.
         whose : str, optional
             Name with which messages begin; by default the files.
+        task : {"classification", "regression"}, optional
+            What the target is: labels, or numbers. None: more than 20 different numbers with fractions, or with fewer
+            than five rows each, more than 200, or nearly all different are a regression target.
         """
         whose = whose or called(source)
         frame = as_frame(source, missing, sql, format, whose)
@@ -117,8 +123,13 @@ class Table:
         wishes = checked_wishes(kinds, frame.columns) | checked_wishes(
             dict.fromkeys(ignore, "ignore"), frame.columns, by_caller("--ignore", "ignore")
         )
-        if target is not None:
-            refuse_unlearnable(frame[target], f'target "{target}"', many=wishes.get(target) == "category")
+        why, named = "", f'target "{target}"'
+        if target is not None and task is None:
+            task, why = task_of(frame[target], wishes.get(target))
+        if target is not None and task == "regression":
+            frame = frame.with_columns(real_targets(frame[target], named))
+        elif target is not None:
+            refuse_unlearnable(frame[target], named, many=wishes.get(target) == "category")
         kept = _labeled(frame, target)
         found = [_found(column, wishes.get(column.name), kept, missing) for column in roles.others(frame)]
         used = [values for column, values in found if column.is_used]
@@ -128,7 +139,7 @@ class Table:
             excluded = f"none: {excluded}" if excluded else "none"
             remedy = f"add one, or insist with {as_kind('NAME', 'KIND')}"
             raise DataError(sentence(whose, "at least one column must be a measurement", excluded, remedy))
-        return cls._with_roles(columns, pl.DataFrame(used), frame, roles, kept)
+        return cls._with_roles(columns, pl.DataFrame(used), frame, roles, kept, task=task or "classification", why=why)
 
     @classmethod
     def like(
@@ -146,6 +157,7 @@ class Table:
         sql: str | None = None,
         format: str | None = None,
         whose: str = "",
+        task: str = "classification",
     ) -> Table:
         """New data for the schema of a fitted model: columns in any order, others ignored, types as in training.
 
@@ -173,6 +185,8 @@ class Table:
             File format, as in `read_table`.
         whose : str, optional
             Name with which messages begin.
+        task : {"classification", "regression"}
+            Whether the target has labels or numbers.
 
         Examples
         --------
@@ -186,12 +200,14 @@ class Table:
         frame = _with_columns_of(schema, frame, allow_missing, whose)
         roles = Roles(target if target in frame.columns else None, weight, group, time)
         roles.check(frame.columns)
-        if roles.target is not None and not frame[roles.target].count():
+        if roles.target is not None and task == "regression":
+            frame = frame.with_columns(real_targets(frame[roles.target], f'target "{target}"', several=False))
+        elif roles.target is not None and not frame[roles.target].count():
             raise DataError(sentence(f'target "{target}"', "labels are needed", "none: every cell is missing"))
         kept = _labeled(frame, roles.target)
         found = [_as_learned(frame[name], entry, kept, missing) for name, entry in schema.items()]
         columns, used = zip(*found, strict=True)
-        return cls._with_roles(columns, pl.DataFrame(list(used)), frame, roles, kept, classes)
+        return cls._with_roles(columns, pl.DataFrame(list(used)), frame, roles, kept, classes, task)
 
     @classmethod
     def _with_roles(
@@ -202,19 +218,23 @@ class Table:
         roles: Roles,
         kept: pl.Series,
         classes: Sequence[Any] | None = None,
+        task: str = "classification",
+        why: str = "",
     ) -> Table:
         """The table of the labeled rows."""
-        rows = kept.to_numpy()
+        rows, y = kept.to_numpy(), None if roles.target is None else source[roles.target].filter(kept)
         return cls(
             columns=columns,
             frame=used,
             roles=roles,
-            y=None if roles.target is None else labels(source[roles.target].filter(kept), classes),
+            y=None if y is None else y.to_numpy().copy() if task == "regression" else labels(y, classes),
             weight=None if roles.weight is None else weights(source[roles.weight], rows),
             group=None if roles.group is None else labels(roles.complete(source, roles.group))[rows],
             time=None if roles.time is None else times(source[roles.time], rows),
             row_numbers=np.flatnonzero(rows) + 1,
             unlabeled=int((~rows).sum()),
+            task=task,
+            why_task=why,
         )
 
     # ---------------------------------------------------------------- contents
@@ -240,8 +260,8 @@ class Table:
 
     @property
     def class_counts(self) -> dict[Any, int]:
-        """Number of rows per class, classes sorted."""
-        if self.y is None:
+        """Number of rows per class, classes sorted; empty of real targets."""
+        if self.y is None or self.task == "regression":
             return {}
         classes, counts = np.unique(self.y, return_counts=True)
         return dict(zip(classes.tolist(), counts.tolist(), strict=True))
@@ -282,9 +302,11 @@ class Table:
         str
             One line per column.
         """
-        return "\n".join(
-            description_lines(len(self), self.columns, self.roles.named(), self.class_counts, self.unlabeled)
-        )
+        target = classes_in_words(self.class_counts)
+        if self.task == "regression" and self.y is not None:
+            why = f"; regression: {self.why_task}" if self.why_task else "; regression"
+            target = f"{self.y.min():.6g} … {self.y.max():.6g}, mean {self.y.mean():.6g}{why}"
+        return "\n".join(description_lines(len(self), self.columns, self.roles.named(), target, self.unlabeled))
 
     def as_dict(self) -> dict[str, Any]:
         """The description as plain values, for JSON.

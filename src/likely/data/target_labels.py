@@ -18,6 +18,7 @@ Labels = NDArray[Any]
 
 MOST_CLASSES = 200
 LONG_CODE = r"^[-+]?\d{16,}$"  # a float holds 15 digits: longer codes would become equal
+FEW_ROWS = 5  # rows per number below which more than 20 of them are a regression target
 MOST_FRACTIONS = 20  # maximum number of classes with fractional labels: more of them are a regression target
 
 
@@ -86,6 +87,58 @@ def as_spelled(names: Sequence[str], classes: Sequence[Any]) -> list[str]:
     return [name if name in known else by_value.get(_value(name), name) for name in names]
 
 
+def task_of(column: pl.Series, wish: str | None = None) -> tuple[str, str]:
+    """Whether a target is one of classification or of regression, and why.
+
+    Regression: numbers of more than 20 different values with fractions, or with fewer than five rows per value; of more
+    than 200 different values; or of which nearly all differ. Everything else is classes. A type given by the user
+    decides.
+
+    >>> task_of(pl.Series("price", [float(i) + 0.5 for i in range(30)]))
+    ('regression', '30 different numbers with fractions')
+    >>> task_of(pl.Series("grade", [1, 2, 3] * 10))
+    ('classification', '3 different values')
+    """
+    if wish in ("real", "count"):
+        return "regression", "as requested"
+    present = column.drop_nulls()
+    if wish in ("category", "binary"):
+        return "classification", "as requested"
+    numbers = label_numbers(present)
+    distinct = present.n_unique() if numbers is None else numbers.drop_nulls().n_unique()
+    rare = distinct > MOST_FRACTIONS and len(present) < FEW_ROWS * distinct
+    if numbers is not None and (rare or _is_measurement(numbers.drop_nulls(), distinct)):
+        fractions = "" if are_integers(numbers) else " with fractions"
+        return "regression", f"{distinct:,} different numbers{fractions}"
+    return "classification", f"{distinct:,} different values"
+
+
+def _is_measurement(values: pl.Series, distinct: int) -> bool:
+    """Whether so many different numbers, or labels, are too many for classes."""
+    each_its_own = len(values) >= 10 and distinct > 0.9 * len(values)
+    fractions = values.dtype.is_numeric() and distinct > MOST_FRACTIONS and not are_integers(values)
+    return distinct > MOST_CLASSES or each_its_own or fractions
+
+
+def real_targets(column: pl.Series, whose: str, several: bool = True) -> pl.Series:
+    """Targets of a regression as Float64, null where missing; other cells are an error by row and column.
+
+    `several`: at least two different values are needed.
+    """
+    from likely.data.cells import as_numbers
+
+    if not column.count():
+        raise DataError(sentence(whose, "numbers are needed", "none: every cell is missing"))
+    values = as_numbers(column, strict=True, learned=True)
+    assert values is not None  # strict either gives numbers or raises
+    values = values.cast(pl.Float64).fill_nan(None)
+    present = values.drop_nulls()
+    if several and len(present) and present.n_unique() == 1:
+        remedy = "there is nothing to predict: name another column"
+        raise DataError(sentence(whose, "at least two different numbers are needed", f"only {present[0]:g}", remedy))
+    return values
+
+
 def refuse_unlearnable(column: pl.Series, whose: str, many: bool = False) -> None:
     """Raise an error for fewer than two classes or a regression target; `many`: the user requested categories."""
     present = column.drop_nulls()
@@ -101,9 +154,7 @@ def refuse_unlearnable(column: pl.Series, whose: str, many: bool = False) -> Non
 
 def _refuse_measurement(present: pl.Series, distinct: int, whose: str) -> None:
     numbers = label_numbers(present)
-    each_its_own = len(present) >= 10 and distinct > 0.9 * len(present)
-    fractions = numbers is not None and distinct > MOST_FRACTIONS and not are_integers(numbers)
-    if not (distinct > MOST_CLASSES or each_its_own or fractions):
+    if not _is_measurement(present if numbers is None else numbers, distinct):
         return
     kind = "a regression target" if numbers is not None else "an identifier or text"
     expected = f"classes are needed, with several rows each, and this looks like {kind}"

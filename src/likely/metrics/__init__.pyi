@@ -21,6 +21,7 @@ from likely.metrics.high_dimensional_geometry import intrinsic_dimension as intr
 from likely.metrics.high_dimensional_geometry import relative_contrast as relative_contrast
 from likely.metrics.high_dimensional_geometry import shell_to_ball_ratio as shell_to_ball_ratio
 from likely.metrics.operating_point import operating_threshold as operating_threshold
+from likely.metrics.regression_evaluation import RegressionEvaluation as RegressionEvaluation
 from likely.metrics.silhouette import calinski_harabasz as calinski_harabasz
 from likely.metrics.silhouette import davies_bouldin as davies_bouldin
 from likely.metrics.silhouette import silhouette_samples as silhouette_samples

@@ -70,10 +70,10 @@ def _class_score(model: Any, X: Any, y: Any) -> Array:
 
 def _regression_score(model: Any, X: Any, y: Any) -> Array:
     rows = y.values[:, None] if y.values.ndim == 1 else y.values
-    return log_prob_each(_predictive_of(model, X), rows)
+    return log_prob_each(predictive_of(model, X), rows)
 
 
-def _predictive_of(model: Any, X: Any) -> Any:
+def predictive_of(model: Any, X: Any) -> Any:
     """The stack of predictive densities of a regression, one per row."""
     if hasattr(model, "predictive"):
         return model.predictive(X)
@@ -91,7 +91,7 @@ def _density_of(model: Any, X: Any, classes: Any) -> Any:
 KINDS = {
     "density": Kind(lambda model, X, y: model.score_samples(X), _density_of),
     "classifier": Kind(_class_score, lambda model, X, classes: np.exp(log_posteriors(model, X, classes))),
-    "regression": Kind(_regression_score, lambda model, X, classes: _predictive_of(model, X)),
+    "regression": Kind(_regression_score, lambda model, X, classes: predictive_of(model, X)),
 }
 
 

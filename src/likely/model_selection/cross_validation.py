@@ -9,25 +9,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likely.core.arrays import Array, Index, Rows, Seed
+from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import warn, warnings_once
 from likely.decision.cost import Cost
 from likely.estimation.class_labels import checked_labels, labeled_things
 from likely.estimation.foreign_classifiers import aligned_to, checked_targets, fitted, log_posteriors
 from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
+from likely.estimation.input_validation import row_weights
 from likely.estimation.parallel import in_threads
 from likely.estimation.scikit_learn import check_random_state, clone, number_of_rows
 from likely.metrics.evaluation import Evaluation
-from likely.model_selection.splits import Copies, Split, make_splits
+from likely.metrics.regression_evaluation import JOINED, RegressionEvaluation
+from likely.model_selection.conformal import gives_deviation
+from likely.model_selection.splits import Copies, Split, fold_of, make_splits
 
 
 def evaluate(
     estimator: Any, X: Rows, y: ArrayLike, *, cv: Any = None, groups: ArrayLike | None = None,
     time: ArrayLike | None = None, cost: Cost | ArrayLike | Mapping[Any, Any] | None = None,
     reject_cost: float | None = None, sample_weight: ArrayLike | None = None, random_state: Seed = 0,
-    n_jobs: int | None = None,
-) -> Evaluation:  # fmt: skip
-    """Evaluate a classifier on rows that it was not trained on   (Ney 2.5: error rates are measured on test data).
+    n_jobs: int | None = None, loss: str = "squared", over: float | None = None, under: float | None = None,
+    level: float = 0.9,
+) -> Any:  # fmt: skip
+    """Evaluate a classifier or regressor on rows that it was not trained on   (Ney 2.5: errors are those of test data).
 
     With `cv="prefit"` a fitted classifier is evaluated unchanged: X and y are then test rows that it was not fitted to.
     Otherwise copies of it are fitted to parts of X, and each is tested on the rest; the classifier itself is not used.
@@ -39,12 +44,24 @@ def evaluate(
       or "prefit": no copy is fitted. None: 5 folds, with a warning where the classifier is fitted already.
     - **cost**, **reject_cost**: None: those of the estimator, if it has any.
     - **n_jobs**: threads; None: one per core.
+    - **loss**, **over**, **under**, **level**: of a regressor, the loss of its decisions ("squared", "absolute" or
+      "asymmetric") and the level of its intervals.
+
+    The result is an `Evaluation`, of a regressor a `lk.metrics.RegressionEvaluation`. A regressor without a predictive
+    density (`predictive(X)`, or `predict(X, return_std=True)`) gets that of its residuals in the other folds.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> evaluate(GaussianNB(), *load_iris(return_X_y=True)).error.value < 0.08
     True
     """
+    if _predicts_numbers(estimator):
+        if cost is not None or reject_cost is not None:
+            expected, remedy = "cost and reject_cost are for classifiers", "use loss=, over= and under="
+            raise DomainError(sentence("evaluate", expected, type(estimator).__name__, remedy))
+        how: dict[str, Any] = {"loss": loss, "over": over, "under": under, "level": level}
+        split = {"groups": groups, "time": time, "random_state": random_state, "n_jobs": n_jobs}
+        return _of_regressor(estimator, X, y, cv, sample_weight, split, how)
     costs: dict[str, Any] = {
         "cost": getattr(estimator, "cost", None) if cost is None else cost,
         "reject_cost": getattr(estimator, "reject_cost", None) if reject_cost is None else reject_cost,
@@ -59,6 +76,71 @@ def evaluate(
     return Evaluation(
         held.log_posterior, held.truth, held.classes, weight=held.weight, fold=held.fold, score=held.score, **costs
     )
+
+
+def _predicts_numbers(estimator: Any) -> bool:
+    from sklearn.base import is_regressor
+
+    return not hasattr(estimator, "classes_") and bool(is_regressor(estimator))
+
+
+def _of_regressor(
+    estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, split: dict[str, Any], how: dict[str, Any]
+) -> RegressionEvaluation:
+    """The evaluation of a regressor: by its own predictive density, else by the residuals of other folds."""
+    from likely.model_selection.comparable_models import predictive_of
+    from likely.model_selection.residual_distribution import center_and_scale, with_residuals_of_others
+
+    X = as_table(X)
+    t = checked_numbers(y, number_of_rows(X), type(estimator).__name__)
+    weight = None if sample_weight is None else row_weights(sample_weight, np.empty((len(t), 0)))
+    dense = hasattr(estimator, "predictive") or gives_deviation(estimator)
+    if isinstance(cv, str) and cv == "prefit":
+        if not dense:
+            expected = 'cv="prefit" needs a regressor with a predictive density'
+            remedy = "pass a number of folds: densities are then those of held-out residuals"
+            raise DomainError(sentence("evaluate", expected, type(estimator).__name__, remedy))
+        return RegressionEvaluation.of(predictive_of(estimator, X), t, weight=weight, **how)
+    seed = int(check_random_state(split["random_state"]).randint(2**31))
+    zeros = np.zeros(len(t), dtype=np.intp)
+    rows = Columns(x=equal_rows(X), y=t)  # equal rows differ by their y, and are dealt in any order alike
+    splits = make_splits(rows, zeros, 5 if cv is None else cv, weight=weight, groups=split["groups"],
+                         time=split["time"], seed=seed)  # fmt: skip
+    splits = [one for one in splits if len(one.test) and len(one.train)]
+    fold = fold_of(splits, len(t))
+    if fold is None or not splits:
+        raise DomainError(sentence("evaluate", "each row of a regression must be tested at most once", repr(cv)))
+
+    def tested_on(one: Split) -> Any:
+        model = fitted(estimator, X, t, weight, one.train, split["groups"])
+        part = take_rows(X, one.test)
+        if dense:
+            return RegressionEvaluation.of(predictive_of(model, part), t[one.test], **how)
+        return center_and_scale(model, part)
+
+    with warnings_once():
+        found = in_threads(tested_on, splits, split["n_jobs"])
+    at = np.concatenate([one.test for one in splits])
+    order = np.argsort(at, kind="stable")
+    own = None if weight is None else weight[at[order]]
+    folds = fold[at[order]] if len(splits) > 1 else None
+    if not dense:
+        center, scale = (np.concatenate(part)[order] for part in zip(*found, strict=True))
+        return with_residuals_of_others(center, scale, t[at[order]], folds, own, **how)
+    joined: dict[str, Any] = {name: np.concatenate([getattr(e, name) for e in found])[order] for name in JOINED}
+    return RegressionEvaluation(**joined, **how, weight=own, fold=folds)
+
+
+def checked_numbers(y: Any, n: int, whose: str) -> Array:
+    """Targets (n,) as finite numbers."""
+    try:
+        t = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(sentence(whose, "targets must be numbers", remedy=str(error))) from error
+    if t.shape != (n,) or not np.isfinite(t).all():
+        got = t.shape if t.shape != (n,) else f"{t[~np.isfinite(t)][0]}"
+        raise DataError(sentence(whose, f"one finite number per row is needed ({n})", got))
+    return t
 
 
 def _as_it_is(estimator: Any, X: Any, y: Any, sample_weight: Any, costs: dict[str, Any]) -> Evaluation:

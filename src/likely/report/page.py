@@ -1,4 +1,4 @@
-"""The HTML reports of a classifier and of clusters, each as one self-contained page."""
+"""The HTML reports of a classifier, of a regressor and of clusters, each as one self-contained page."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from likely.core.errors import DataError, ShapeError, sentence
 from likely.io.atomic_write import write_text
 from likely.report.cluster_study import ClusterStudy
 from likely.report.markup import Markup, join, tag
+from likely.report.regression_study import RegressionStudy
 from likely.report.sections.calibration_section import calibration, coverage, trade_offs
 from likely.report.sections.clusters_section import (
     certainty,
@@ -26,6 +27,15 @@ from likely.report.sections.confusion_section import confusion
 from likely.report.sections.data_section import aside, data
 from likely.report.sections.explanation_section import drivers, plane, worst
 from likely.report.sections.leaderboard_section import leaderboard
+from likely.report.sections.regression_section import (
+    bands,
+    effects,
+    interval_calibration,
+    largest_errors,
+    real_data,
+    regression_verdict,
+    residuals,
+)
 from likely.report.sections.reproduce_section import reproduce
 from likely.report.sections.verdict_section import verdict
 from likely.report.study import Plane, Study
@@ -90,6 +100,30 @@ def cluster_html(c: ClusterStudy) -> str:
     footer = tag("footer", f"Written by likely{f' ({c.study.made})' if c.study.made else ''}.")
     body = tag("body", with_contents(head(c), CLUSTER_CONTENTS), main, footer)
     return f"<!doctype html>\n{tag('html', _head(c.study), body, lang='en')}\n"
+
+
+REGRESSION_CONTENTS = (
+    ("data", "Data"), ("aside", "Excluded columns, cautions"), ("leaderboard", "Leaderboard"),
+    ("residuals", "Residuals"), ("calibration", "Intervals"), ("drivers", "Feature importance"),
+    ("effects", "Partial effects"), ("bands", "Predictive bands"), ("worst", "Largest errors"),
+    ("reproduce", "Reproduce"),
+)  # fmt: skip
+
+
+def regression_html(r: RegressionStudy) -> str:
+    """The whole page of a regressor as text."""
+    _check(r.study)
+    parts = {
+        "data": real_data(r), "aside": aside(r.study),
+        "leaderboard": leaderboard(r.study) if r.study.leaderboard else "",
+        "residuals": residuals(r), "calibration": interval_calibration(r),
+        "drivers": drivers(r.study) if r.study.importance else "", "effects": effects(r), "bands": bands(r),
+        "worst": largest_errors(r), "reproduce": reproduce(r.study),
+    }  # fmt: skip
+    contents = [(name, words) for name, words in REGRESSION_CONTENTS if parts[name]]
+    main = tag("main", *(parts[name] for name, _ in contents))
+    body = tag("body", with_contents(regression_verdict(r), contents), main, _footer(r.study))
+    return f"<!doctype html>\n{tag('html', _head(r.study), body, lang='en')}\n"
 
 
 def write_report(study: Study, path: str | os.PathLike[str]) -> Path:

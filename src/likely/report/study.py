@@ -43,6 +43,11 @@ class Contender:
     behind: float | None = None  # paired difference to the best in the measure that was chosen by
     behind_se: float | None = None  # its standard error
     ties: tuple[str, ...] = ()  # measures in which it is within one standard error of the best
+    rmse: float | None = None  # of a regression; cost is then its mean loss, log_loss its log score
+    rmse_low: float | None = None
+    rmse_high: float | None = None
+    interval_score: float | None = None
+    coverage: float | None = None  # of 90 % intervals
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,8 @@ class Study:
     facts: Mapping[str, object] = field(default_factory=dict)  # anything else worth writing down: versions, machine
     unit: str = "row"  # what is classified: "row", "sequence" or "recording"
     frames: int = 0  # of all sequences together
+    losing: str = "cost"  # what decisions lose: "cost", or the loss of a regression in words
+    importance_unit: str = ""  # of the importance of columns; empty means the cost, or loss, per row
 
     @property
     def winner(self) -> Contender | None:

@@ -123,6 +123,12 @@ tfoot .cell{height:22px}
 .here{fill:var(--bad);stroke:var(--page);stroke-width:1.5}
 .beyond{fill:none;stroke:var(--bad);stroke-width:2}
 .band{fill:var(--good);opacity:.14}
+.points circle{fill:var(--good);fill-opacity:.35}
+.wide-band{fill:var(--good);opacity:.13}
+.narrow-band{fill:var(--good);opacity:.26}
+.trend{stroke:var(--good);stroke-width:2.2;fill:none;stroke-linejoin:round}
+.limit{stroke:var(--bad);stroke-width:1.4;stroke-dasharray:5 4;fill:none}
+.rug{stroke:var(--ink);stroke-width:1;opacity:.35}
 .bars rect{fill:var(--good);opacity:.75}
 .bars text{fill:var(--ink)}
 .ridge{fill:var(--c);fill-opacity:.5;stroke:var(--c);stroke-width:1}

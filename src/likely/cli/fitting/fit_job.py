@@ -40,7 +40,11 @@ class Job:
     format: str | None = None
     cv: Any = None  # None: by time where rows have one, else five folds
     models: str = "all"
-    criterion: str = "cost"
+    criterion: str | None = None  # None: the cost, of numbers the loss
+    task: str | None = None  # None: as the target looks
+    loss: str | None = None  # None: squared
+    over: float | None = None
+    under: float | None = None
     columns: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -112,7 +116,12 @@ def _words(name: str, value: Any) -> list[str]:
 
 # ----------------------------------------------------------------------------- refusing
 
-ONLY_ROWS = {"sql": "", "baselines": "", "models": "; use --n-states, --topology, --n-components"}
+ONLY_ROWS = {
+    "sql": "", "baselines": "", "models": "; use --n-states, --topology, --n-components", "task": "", "loss": "",
+    "over": "", "under": "",
+}  # fmt: skip
+CRITERIA = {"classification": ("cost", "log-loss", "error"), "regression": ("loss", "log-score", "interval-score")}
+OF_NUMBERS = ("loss", "over", "under")
 ONLY_SEQUENCES = ("id", "states_column", "n_states", "topology", "n_components", "covariance", "durations", "order",
                   "columns", "n_init")  # fmt: skip
 ONLY_FRAMES = ("id", "time", "states_column", "weight", "group", "columns", "ignore", "kinds", "missing", "format",
@@ -129,15 +138,19 @@ def job_of(settings: Mapping[str, Any]) -> Job:
         if name in ONLY_SEQUENCES:
             raise click.UsageError(f"{flag_of(name)} is for sequences: add --sequences.")
     if job.target is None:
-        raise click.UsageError(
-            "Missing option '--target': the column with the class labels. (Optional with --sequences.)"
-        )
+        raise click.UsageError("Missing option '--target': the column to predict. (Optional with --sequences.)")
+    if job.loss == "asymmetric" and (job.over is None or job.under is None):
+        raise click.UsageError("--loss asymmetric needs --over and --under: the loss per unit too high, and too low.")
+    if job.loss != "asymmetric" and (job.over is not None or job.under is not None):
+        raise click.UsageError("--over and --under are for --loss asymmetric.")
     if job.cv == "time" and not job.time:
         raise click.UsageError("--cv time needs --time COL: the column with the time of each row.")
     return job
 
 
 def _refuse_for_sequences(job: Job) -> None:
+    if job.criterion in CRITERIA["regression"]:
+        raise click.UsageError(f"--criterion {job.criterion} is for regression: sequences have classes.")
     for name in job.given():
         if name in ONLY_ROWS:
             raise click.UsageError(f"{flag_of(name)} is for tables of rows, not for --sequences{ONLY_ROWS[name]}.")
@@ -156,6 +169,20 @@ def refuse_deciding(job: Job) -> None:
             raise click.UsageError(f"{flag_of(name)} needs --target: without classes nothing is decided.")
 
 
+def refuse_for_task(job: Job, task: str, why: str) -> None:
+    """Raise if an option is for the other task."""
+    other = "classification" if task == "regression" else "regression"
+    wrong = RULES if task == "regression" else OF_NUMBERS
+    given = [flag_of(name) for name in wrong if getattr(job, name) is not None]
+    if job.criterion is not None and job.criterion not in CRITERIA[task]:
+        given.append(f"--criterion {job.criterion}")
+    if given:
+        because = f" ({why})" if why else ""
+        raise click.UsageError(
+            f"{given[0]} is for {other}, and this is {task}{because}: leave it out, or use --task {other}."
+        )
+
+
 def refuse_for_recordings(job: Job) -> None:
     """Raise if an option is for tables of frames: recordings have no columns."""
     if job.target is not None:
@@ -165,7 +192,7 @@ def refuse_for_recordings(job: Job) -> None:
             raise click.UsageError(f"{flag_of(name)} is for tables of frames: these files are recordings.")
 
 
-def splitting_words(cv: Any, splits: int, grouped: bool, unit: str = "row") -> str:
+def splitting_words(cv: Any, splits: int, grouped: bool, unit: str = "row", stratified: bool = True) -> str:
     """Description of the cross-validation.
 
     >>> splitting_words(5, 5, True)
@@ -174,7 +201,7 @@ def splitting_words(cv: Any, splits: int, grouped: bool, unit: str = "row") -> s
     '5-fold stratified cross-validation over sequences'
     """
     over = "" if unit == "row" else f" over {unit}s"
-    words = f"{splits}-fold stratified cross-validation{over}"
+    words = f"{splits}-fold{' stratified' * stratified} cross-validation{over}"
     if cv == "leave-one-out":
         words = f"leave-one-out{over} ({splits} fits)"
     elif cv == "time":

@@ -21,10 +21,11 @@ from likely.core.errors import DataError, sentence
 from likely.io.atomic_write import write_text
 
 if TYPE_CHECKING:
-    from likely.automl.model_comparison import Contest, Field
+    from likely.automl.model_comparison import Comparable, Contest
     from likely.cli.fitting.fit_study import Shown
 
 MANY_FITS = 5_000
+TRIVIAL = ("prior", "mean")  # models that use no column
 WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to be a hazard
 
 
@@ -33,8 +34,9 @@ class Data(Protocol):
 
     job: Job
     unit: str  # "row", "sequence" or "recording"
+    task: str  # "classification" or "regression"
     X: Any  # (n, …) as models take it
-    y: Any  # (n,) labels; None: there are no classes
+    y: Any  # (n,) labels, or numbers; None: there is no target
     weight: Any  # (n,)
     groups: Any  # (n,)
     time: Any  # (n,)
@@ -47,7 +49,7 @@ class Data(Protocol):
     def facts(self) -> dict[str, Any]:
         """What a model card says about the data."""
 
-    def candidates(self, field: Field, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
+    def candidates(self, field: Comparable, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
         """The models to compare, a note, and a caution."""
 
     def model(self, classifier: Any, calibration: Any) -> Any:
@@ -56,7 +58,7 @@ class Data(Protocol):
     def shown(self) -> Shown:
         """The data as a report shows them."""
 
-    def hazards(self, field: Field) -> Iterator[str]:
+    def hazards(self, field: Comparable) -> Iterator[str]:
         """Cautions about the data."""
 
 
@@ -73,7 +75,7 @@ class FitRun:
     data: Any
     model: Any
     hazards: tuple[str, ...]
-    field: Field | None = None  # of a comparison of classifiers
+    field: Comparable | None = None  # of a comparison
     contest: Contest | None = None
     found: dict[str, Any] = dataclasses.field(default_factory=dict)  # what was measured otherwise
     choice: Any = None  # of a number of states
@@ -92,7 +94,7 @@ def run_job(job: Job, console: Console) -> FitRun:
         refuse_deciding(job)
         fit_run = density_run(data, console)
     else:
-        fit_run = classifier_run(data, console)
+        fit_run = comparison_run(data, console)
     write(fit_run)
     return fit_run
 
@@ -115,8 +117,8 @@ def read_data(job: Job) -> Any:
 # -------------------------------------------------------------------------- comparing
 
 
-def classifier_run(data: Data, console: Console) -> FitRun:
-    """Compare classifiers, choose one, and fit it to all of the data."""
+def comparison_run(data: Data, console: Console) -> FitRun:
+    """Compare classifiers or regressors, choose one, and fit it to all of the data."""
     from likely.automl.model_comparison import from_all_rows
     from likely.core.warnings import warnings_renamed
 
@@ -126,20 +128,26 @@ def classifier_run(data: Data, console: Console) -> FitRun:
     contest = compared(data, field, candidates, console) if data.testable else None
     chosen = candidates[0] if contest is None else contest.winner.candidate
     estimator = chosen.estimator if chosen.final is None else chosen.final
-    with warnings_renamed(f"{chosen.name[0].upper()}{chosen.name[1:]}", type(estimator).__name__):
-        classifier, caught = heard(lambda: from_all_rows(estimator, field))
-    found = None if contest is None else contest.winner.calibration
-    model = data.model(classifier, None if found is None else found.map)
-    notes = (*data.hazards(field), *_hazards(field, contest), *caught, *filter(None, [left_out]))
-    return FitRun(data.job, data, model, tuple(dict.fromkeys(notes)), field, contest)
+    inner = [type(part).__name__ for part in (estimator, getattr(estimator, "regressor", None)) if part is not None]
+
+    def learn() -> Any:
+        with warnings_renamed(f"{chosen.name[0].upper()}{chosen.name[1:]}", *inner):
+            return from_all_rows(estimator, field)
+
+    classifier, caught = heard(learn)
+    model = data.model(classifier, None if contest is None else contest.winner.map)
+    told = (*data.hazards(field), *_hazards(field, contest), *caught, *filter(None, [left_out]))
+    return FitRun(data.job, data, model, tuple(dict.fromkeys(told)), field, contest)
 
 
-def prepared(data: Data) -> tuple[Field, list[Any], str, str]:
+def prepared(data: Data) -> tuple[Any, list[Any], str, str]:
     """The data of the comparison, the candidates, and notes on candidates that were skipped or renamed."""
     from likely.automl.model_comparison import Field
     from likely.estimation.class_labels import encoded
 
     job = data.job
+    if data.task == "regression":
+        return _prepared_numbers(data)
     classes, labels = encoded(data.y)
     if len(classes) < 2:
         remedy = "name another column" + (", or none: then one model is fitted to all" if job.sequences else "")
@@ -157,7 +165,18 @@ def prepared(data: Data) -> tuple[Field, list[Any], str, str]:
     return field, *data.candidates(field, rules)
 
 
-def compared(data: Data, field: Field, candidates: list[Any], console: Console) -> Contest:
+def _prepared_numbers(data: Data) -> tuple[Any, list[Any], str, str]:
+    from likely.automl.regression_field import RegressionField
+
+    job = data.job
+    field = RegressionField.of(
+        data.X, data.y, job.splitting, groups=data.groups, time=data.time, seed=job.seed, weight=data.weight,
+        loss=job.loss or "squared", over=job.over, under=job.under, calibrate=job.calibrate,
+    )  # fmt: skip
+    return field, *data.candidates(field, {})
+
+
+def compared(data: Data, field: Comparable, candidates: list[Any], console: Console) -> Contest:
     """Compare the candidates, with a progress bar."""
     from likely.automl.model_comparison import compete
 
@@ -173,16 +192,17 @@ def compared(data: Data, field: Field, candidates: list[Any], console: Console) 
         contest = compete(
             field, candidates, criterion=job.criterion, jobs=data.jobs, callback=lambda candidate: done(candidate.name)
         )
-    tried = [s for s in contest.standings if s.candidate.key != "prior"]
+    tried = [s for s in contest.standings if s.candidate.key not in TRIVIAL]
     if tried and all(s.failure for s in tried):  # class frequencies alone are no result
         reasons = "; ".join(dict.fromkeys(s.failure.rstrip(".") for s in tried))
         raise DataError(sentence("fit", f"nothing could be learned from these {field.unit}s", remedy=reasons))
     return contest
 
 
-def splits_in_words(job: Job, field: Field) -> str:
+def splits_in_words(job: Job, field: Comparable) -> str:
     """Description of the cross-validation."""
-    return splitting_words(job.splitting, len(field.splits), job.group is not None, field.unit)
+    stratified = field.tie_breaker == "log-loss"
+    return splitting_words(job.splitting, len(field.splits), job.group is not None, field.unit, stratified)
 
 
 def heard(learn: Callable[[], Any]) -> tuple[Any, tuple[str, ...]]:
@@ -196,8 +216,14 @@ def heard(learn: Callable[[], Any]) -> tuple[Any, tuple[str, ...]]:
 # --------------------------------------------------------------------------- cautions
 
 
-def _hazards(field: Field, contest: Contest | None) -> Iterator[str]:
+def _hazards(field: Any, contest: Contest | None) -> Iterator[str]:
     """Cautions about the result."""
+    if field.tie_breaker == "log-score":
+        from likely.cli.fitting.real_targets import hazards_of_numbers
+
+        assert contest is not None  # rows can always be held out
+        yield from hazards_of_numbers(field, contest)
+        return
     sizes = np.bincount(field.labels, minlength=len(field.classes)).tolist()
     few = [f'"{c}" ({n})' for c, n in zip(field.classes.tolist(), sizes, strict=True) if n < 10]
     if few:
@@ -214,7 +240,7 @@ def _hazards(field: Field, contest: Contest | None) -> Iterator[str]:
     yield from _of_the_winner(contest)
 
 
-def _absent(field: Field, split: Any) -> list[Any]:
+def _absent(field: Any, split: Any) -> list[Any]:
     return field.classes[np.setdiff1d(np.arange(len(field.classes)), field.labels[split.train])].tolist()
 
 
@@ -272,4 +298,9 @@ def report_of(fit_run: FitRun) -> str:
     from likely.cli.fitting.fit_study import study_of
     from likely.report import report_html
 
+    if fit_run.field.tie_breaker == "log-score":
+        from likely.cli.fitting.regression_report import regression_study_of
+        from likely.report import regression_html
+
+        return regression_html(regression_study_of(fit_run))
     return report_html(study_of(fit_run))

@@ -50,8 +50,8 @@ class Shown(Protocol):
 
 def study_of(fit_run: FitRun) -> Study:
     """The data of the report of `likely fit`."""
-    job, data, field, contest = fit_run.job, fit_run.data, fit_run.field, fit_run.contest
-    assert field is not None
+    job, data, contest = fit_run.job, fit_run.data, fit_run.contest
+    field: Any = fit_run.field  # of classes
     shown = data.shown()
     target = job.target or ("word" if shown.unit == "recording" else "folder")
     about: dict[str, Any] = {
@@ -68,8 +68,8 @@ def study_of(fit_run: FitRun) -> Study:
         drivers = importance(field, shown.names, *own, seed=job.seed, jobs=job.jobs)
     about |= {
         "leaderboard": tuple(contender(s, s.candidate is winner) for s in contest.standings),
-        "cv": splits_in_words(job, field), "criterion": job.criterion, "rule": rule_words(job.criterion, field.unit),
-        "importance": drivers,
+        "cv": splits_in_words(job, field), "criterion": contest.criterion,
+        "rule": rule_words(contest.criterion, field.unit), "importance": drivers,
     }  # fmt: skip
     tested: dict[str, Any] = {
         "tested": field.tested,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from likely.cli.console import figure
+from likely.cli.console import amount, figure
 from likely.report.study import Contender
 
 if TYPE_CHECKING:
@@ -37,11 +37,17 @@ def _chosen(fit_run: FitRun) -> dict[str, Any]:
     if contest is None:
         return {**known, "figures": None}
     winner = contest.winner
-    assert winner.evaluation is not None  # a winner was measured
+    selection = {
+        "cv": splits_in_words(job, field), "chosen": winner.candidate.key, "what": winner.candidate.what,
+        "criterion": contest.criterion, "rule": rule_words(contest.criterion, field.unit, contest.tie_breaker),
+        "verdict": verdict(contest),
+    }  # fmt: skip
+    if contest.tie_breaker == "log-score":
+        from likely.cli.fitting.real_targets import chosen_for_numbers
+
+        return {**selection, **chosen_for_numbers(contest)}
     return {
-        **known, "cv": splits_in_words(job, field), "chosen": winner.candidate.key, "what": winner.candidate.what,
-        "criterion": job.criterion, "rule": rule_words(job.criterion, field.unit), "verdict": verdict(contest),
-        "leaderboard": leaderboard(contest), "figures": figures(winner.evaluation),
+        **known, **selection, "leaderboard": leaderboard(contest), "figures": figures(winner.evaluation),
         "calibrated": winner.calibration and winner.calibration.words,
     }  # fmt: skip
 
@@ -63,16 +69,26 @@ def figures(e: Evaluation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rule_words(criterion: str = "cost", unit: str = "row") -> str:
-    """Description of the selection rule (see `contest.judged`).
+def rule_words(criterion: str = "cost", unit: str = "row", second: str = "log-loss") -> str:
+    """Description of the selection rule (see `model_comparison.judged`).
 
     >>> print(rule_words("log-loss").partition(". ")[0])
     Models whose log-loss is within one standard error of the lowest are kept; the simplest of them is chosen
     """
-    kept = f"Models whose {criterion} is within one standard error of the lowest are kept"
-    if criterion != "log-loss":
-        kept += "; of these, those whose log-loss is within one standard error of the lowest among them"
+    first, second = plain_words(criterion), plain_words(second)
+    kept = f"Models whose {first} is within one standard error of the lowest are kept"
+    if first != second:
+        kept += f"; of these, those whose {second} is within one standard error of the lowest among them"
     return f"{kept}; the simplest of them is chosen. Standard errors are those of paired differences per {unit}."
+
+
+def plain_words(measure: str) -> str:
+    """The name of a measure in a sentence.
+
+    >>> plain_words("log-score"), plain_words("log-loss")
+    ('log score', 'log-loss')
+    """
+    return measure.replace("-score", " score")
 
 
 def contender(standing: Standing, chosen: bool) -> Contender:
@@ -85,7 +101,8 @@ def contender(standing: Standing, chosen: bool) -> Contender:
     known = [standing.calibration.words if standing.calibration is not None else "", note]
     behind = standing.behind
     return Contender(
-        name, candidate.what, e.decision_cost.value, e.decision_cost.se, *e.error, log_loss=e.log_loss.value,
+        name, candidate.what, e.decision_cost.value, e.decision_cost.se, e.error.value, e.error.low, e.error.high,
+        log_loss=e.log_loss.value,
         seconds=standing.seconds, chosen=chosen, note="; ".join(part for part in known if part),
         behind=None if behind is None else behind.value, behind_se=None if behind is None else behind.se,
         ties=standing.ties,
@@ -117,35 +134,45 @@ def verdict(contest: Contest) -> str:
     if winner.candidate is not contest.best.candidate:
         words += _why_not_the_best(contest)
     elif (beside := contest.next) is not None and beside.behind is not None:
-        more = f"{'costs more' if by == 'cost' else 'is worse'} by {_amount(beside.behind)}"
+        more = f"{'costs more' if by == 'cost' else 'is worse'} by {_amount(beside.behind, contest)}"
         words.append(f"The next, {beside.candidate.name}, {more if beside.behind.value else 'ties with it'}.")
     if (baseline := contest.baseline) is not None:
-        words.append(
-            f"For comparison, {baseline.candidate.name} {_measured(baseline, contest)}; it cannot be written to a file."
-        )
+        told = f"For comparison, {baseline.candidate.name} {_measured(baseline, contest)}"
+        wins = contest.tie_breaker == "log-score" and _best_baseline(contest)
+        words.append(f"{told}; {wins or 'it cannot be written to a file'}.")
     return " ".join(words)
+
+
+def _best_baseline(contest: Contest) -> str:
+    """What is said where the rule would select a baseline."""
+    found = contest.with_baselines
+    if found is None or not found.candidate.baseline:
+        return ""
+    return f"by the same rule {found.candidate.name} would be chosen, but it cannot be written to a file"
 
 
 def _why_not_the_best(contest: Contest) -> Iterator[str]:
     """Sentences on ties in the first criterion and in log-loss, and the simplest of the tied models."""
-    winner, best, truest, by = contest.winner, contest.best, contest.truest, contest.criterion
+    winner, best, truest = contest.winner, contest.best, contest.truest
+    by, second = contest.criterion, contest.tie_breaker
     assert winner.behind is not None and winner.loss_behind is not None  # only those tied are chosen
-    title = "The one with the lowest cost" if by == "cost" else f"The one with the lowest {by}"
-    less = f"{'costs less' if by == 'cost' else 'is better'} by {_amount(winner.behind)}"
+    title = "The one with the lowest cost" if by == "cost" else f"The one with the lowest {plain_words(by)}"
+    less = f"{'costs less' if by == 'cost' else 'is better'} by {_amount(winner.behind, contest)}"
     near = f"{title}, {best.candidate.name}, {less}, which is within one standard error."
     yield (near if winner.behind.value else f"{best.candidate.name[0].upper()}{best.candidate.name[1:]} ties with it.")
-    if by != "log-loss" and winner.candidate is truest.candidate:
+    if by != second and winner.candidate is truest.candidate:
         tied = f"Of the {sum(by in s.ties for s in contest.standings)} models within one standard error"
-        yield f"{tied}, the chosen has the lowest log-loss ({figure(winner.by('log-loss'))})."
-    elif by != "log-loss" and truest.candidate is not best.candidate:
-        least = f"Of the models within one standard error, {truest.candidate.name} has the lowest log-loss"
+        yield f"{tied}, the chosen has the lowest {plain_words(second)} ({figure(winner.by(second))})."
+    elif by != second and truest.candidate is not best.candidate:
+        least = f"Of the models within one standard error, {truest.candidate.name} has the lowest {plain_words(second)}"
         yield f"{least}, {_amount(winner.loss_behind)} below the chosen; the chosen is the simpler one."
     else:
         yield "The chosen is the simpler one."
 
 
-def _amount(difference: Mean) -> str:
-    return f"{figure(difference.value)} (standard error {figure(difference.se)})"
+def _amount(difference: Mean, contest: Contest | None = None) -> str:
+    shown = amount if contest is not None and contest.tie_breaker == "log-score" else figure
+    return f"{shown(difference.value)} (standard error {shown(difference.se)})"
 
 
 def _measured(standing: Standing, contest: Contest) -> str:
@@ -158,4 +185,8 @@ def _measured(standing: Standing, contest: Contest) -> str:
     if by == "cost":
         cost = e.decision_cost
         return f"costs {figure(cost.value)} per {contest.unit} (standard error {figure(cost.se)})"
+    if contest.tie_breaker == "log-score":
+        from likely.cli.fitting.real_targets import measured_in_words
+
+        return measured_in_words(e, by)
     return f"has a log-loss of {_amount(e.log_loss)}"

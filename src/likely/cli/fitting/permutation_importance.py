@@ -64,7 +64,7 @@ def _affordable(field: Any, estimator: Any, split: Any) -> int:
     rows = split.test[: ROWS // len(field.splits) + 1]
     model, X = learned(estimator, field, split), field.X[rows]
     start = perf_counter()
-    field.posteriors(model, X, split)
+    field.answers(model, X, split)
     seconds = max(perf_counter() - start, QUICK)  # below that every table has time, so the clock changes nothing
     return int(SECONDS / seconds)
 
@@ -105,22 +105,16 @@ def _rises(
 ) -> tuple[Array, Index]:  # fmt: skip
     """Increase of the cost per tested row (columns, m), and the indices of these rows (m,)."""
     from likely.automl.model_comparison import learned
-    from likely.classify.calibration.recalibration import applied
 
     at = np.flatnonzero(np.isin(taken, split.test))
     rows = taken[at]
     if not len(rows):
         return np.empty((len(names), 0)), rows
     model, X = learned(estimator, field, split), field.X[rows]
-    paid = _costs_of_decisions(field, applied(calibration, field.posteriors(model, X, split)), rows)
+    paid = field.losses_of(field.answers(model, X, split), rows, calibration)
     rise = np.zeros((len(names), len(rows)))
     for j, name in enumerate(names):
         for lent in other[:, at]:
-            found = applied(calibration, field.posteriors(model, changed(X, name, lent), split))
-            rise[j] += (_costs_of_decisions(field, found, rows) - paid) / len(other)
+            found = field.answers(model, changed(X, name, lent), split)
+            rise[j] += (field.losses_of(found, rows, calibration) - paid) / len(other)
     return rise, rows
-
-
-def _costs_of_decisions(field: Any, log_posterior: Array, rows: Index) -> Array:
-    costs = field.costs
-    return np.asarray(costs.table[costs.decide(log_posterior), field.labels[rows]])

@@ -77,7 +77,7 @@ def files_fingerprint(files: Iterable[str]) -> str:
 class RecordingData:
     """The recordings of a folder; the sub-folder of each is its word."""
 
-    unit = "recording"
+    unit, task = "recording", "classification"
     weight = groups = time = None
 
     def __init__(self, job: Job) -> None:

@@ -42,6 +42,7 @@ class SequenceData:
     """Sequences as read: frames as models take them, with labels, weights and states."""
 
     unit: ClassVar[str] = "sequence"
+    task: ClassVar[str] = "classification"
     testable: ClassVar[bool] = True
     time: ClassVar[None] = None  # sequences are split whole
     job: Job

@@ -9,12 +9,13 @@ import click
 import numpy as np
 
 from likely.cli.fitting.data_checks import leaks, zeros
-from likely.cli.fitting.fit_job import Job
+from likely.cli.fitting.fit_job import Job, refuse_for_task
 from likely.core.errors import DataError, DomainError, sentence
 
 if TYPE_CHECKING:
     from likely.automl.model_comparison import Field
     from likely.automl.table_classifier import TableClassifier
+    from likely.automl.table_regressor import TableRegressor
     from likely.cli.fitting.fit_study import Shown
     from likely.data.table import Table
 
@@ -31,6 +32,8 @@ class TableData:
         from likely.automl.table_classifier import arranged_schema, laid_out
 
         self.job, self.table = job, _read(job) if table is None else table
+        self.task = self.table.task
+        refuse_for_task(job, self.task, self.table.why_task)
         refuse_too_long(self.table, job)
         self.schema = arranged_schema(self.table.schema())
         here = np.arange(len(self.table))
@@ -39,8 +42,15 @@ class TableData:
         self.here = here
         self.X = laid_out(self.table.frame, list(self.schema))[here]
         parts = (self.table.y, self.table.weight, self.table.group, self.table.time)
+        self.y: Any
         self.y, self.weight, self.groups, self.time = (None if part is None else part[here] for part in parts)
         self.jobs = job.jobs
+        if self.task == "regression" and not np.ptp(self.y) > 0:
+            remedy = "there is nothing to predict: name another column"
+            got = f"only {self.y[0]:g}" if len(self.y) else "no row with a weight"
+            raise DataError(
+                sentence(f'target "{job.target}"', "at least two different numbers are needed", got, remedy)
+            )
 
     def describe(self) -> str:
         """The table in a few lines."""
@@ -54,45 +64,75 @@ class TableData:
         kept = {name: entries[name] for name in ("rows", "unlabeled", "classes", "roles", "fingerprint")}
         columns = [{k: v for k, v in c.items() if k != "levels"} for c in entries["columns"] if c["used"]]
         kept["unit"] = self.unit
+        if self.task == "regression":
+            kept |= {"task": "regression", "why_task": self.table.why_task}
+            y = self.y
+            kept["targets"] = {"low": y.min(), "mean": y.mean(), "high": y.max(), "sd": y.std()}
         return {**kept, "rows_fingerprint": fingerprint(self.X), "columns": columns, "set_aside": self.table.set_aside}
 
-    def candidates(self, field: Field, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
+    def candidates(self, field: Any, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
         """The models to compare, a note on those that are the same, and a caution about those that were skipped."""
-        from likely.automl.candidates import (
-            affordable,
-            chosen_candidates,
-            model_candidates,
-            not_applicable,
-            same_model,
-            without_gaps,
-        )
+        from likely.automl.candidates import NAMES, affordable, chosen_candidates, not_applicable, same_model
+        from likely.automl.regression_candidates import REGRESSION_NAMES
 
-        job, skipped = self.job, []
-        kinds = {name: entry["kind"] for name, entry in self.schema.items()}
-        levels = {name: entry["levels"] for name, entry in self.schema.items() if "levels" in entry}
-        distinct = {column.name: column.distinct for column in self.table.used}
-        candidates = model_candidates(kinds, rules, distinct, _fewest(field), levels)
+        job, skipped = self.job, list[str]()
+        regression = self.task == "regression"
+        names = REGRESSION_NAMES if regression else NAMES
+        candidates = self._regressors(field) if regression else self._classifiers(field, rules)
         if job.models == "all":
             candidates, slow = affordable(candidates, sum(len(split.train) for split in field.splits))
-            candidates, whole = without_gaps(candidates, kinds, self.X)
-            skipped += [slow, whole]
-        if rivals_take_part(job, self.X, len(field.splits)):
-            from likely.automl.sklearn_baselines import baselines
+            skipped.append(slow)
+            if not regression:
+                from likely.automl.candidates import without_gaps
 
-            candidates += baselines(kinds, rules, job.seed)
+                candidates, whole = without_gaps(candidates, self._kinds(), self.X)
+                skipped.append(whole)
+        if rivals_take_part(job, self.X, len(field.splits)):
+            from likely.automl.sklearn_baselines import baselines, regression_baselines
+
+            kinds = self._kinds()
+            candidates += regression_baselines(kinds, job.seed) if regression else baselines(kinds, rules, job.seed)
         try:
-            candidates, left = chosen_candidates(candidates, job.models), not_applicable(candidates, job.models)
+            chosen = chosen_candidates(candidates, job.models, names)
+            left = not_applicable(candidates, job.models, names)
         except DomainError as error:
             raise click.UsageError(str(error)) from error
-        if all(candidate.baseline for candidate in candidates):
+        if all(candidate.baseline for candidate in chosen):
             remedy = "add one of likely's own to --models"
             raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
-        return candidates, same_model(candidates, job.models), " ".join(filter(None, [*skipped, left]))
+        same = "" if regression else same_model(chosen, job.models)
+        return chosen, same, " ".join(filter(None, [*skipped, left]))
 
-    def model(self, classifier: Any, calibration: Any) -> TableClassifier:
-        """The fitted classifier with these columns."""
+    def _kinds(self) -> dict[str, str]:
+        return {name: entry["kind"] for name, entry in self.schema.items()}
+
+    def _distinct(self) -> dict[str, int]:
+        return {column.name: column.distinct for column in self.table.used}
+
+    def _levels(self) -> dict[str, Any]:
+        return {name: entry["levels"] for name, entry in self.schema.items() if "levels" in entry}
+
+    def _classifiers(self, field: Any, rules: dict[str, Any]) -> list[Any]:
+        from likely.automl.candidates import model_candidates
+
+        return model_candidates(self._kinds(), rules, self._distinct(), _fewest(field), self._levels())
+
+    def _regressors(self, field: Any) -> list[Any]:
+        from likely.automl.regression_candidates import regression_candidates
+
+        fewest = min(len(split.train) for split in field.splits)
+        return regression_candidates(self._kinds(), fewest, self._distinct(), self._levels())
+
+    def model(self, classifier: Any, calibration: Any) -> TableClassifier | TableRegressor:
+        """The fitted classifier or regressor with these columns."""
         from likely.automl.table_classifier import TableClassifier
 
+        if self.task == "regression":
+            from likely.automl.table_regressor import TableRegressor
+
+            job = self.job
+            loss: dict[str, Any] = {"loss": job.loss or "squared", "over": job.over, "under": job.under}
+            return TableRegressor.from_fitted(classifier, self.schema, calibration, self.table.names, **loss)
         return TableClassifier.from_fitted(classifier, self.schema, calibration, self.table.names)
 
     def shown(self) -> Shown:
@@ -101,11 +141,12 @@ class TableData:
 
         return ShownRows(self.table, list(self.X.columns), self.here)
 
-    def hazards(self, field: Field) -> Iterator[str]:
+    def hazards(self, field: Any) -> Iterator[str]:
         """Cautions about the data."""
         table = self.table
         if table.unlabeled:
-            yield f"{table.unlabeled:,} rows without a label were set aside."
+            what = "target" if self.task == "regression" else "label"
+            yield f"{table.unlabeled:,} rows without a {what} were set aside."
         copies = int(table.frame.is_duplicated().sum())
         if copies > len(table) / 10 and field.cluster is None and any(column.kind == "real" for column in table.used):
             share = f"{copies / len(table):.0%} of rows are duplicates"
@@ -114,7 +155,8 @@ class TableData:
         for column in table.used:
             if column.n_missing > len(table) / 2:
                 yield f'Column "{column.name}" is missing in {column.n_missing / len(table):.0%} of rows.'
-        yield from leaks(field)
+        if self.task == "classification":
+            yield from leaks(field)
         yield from zeros(field, {column.name: column.kind for column in table.used})
 
 
@@ -123,7 +165,7 @@ def _read(job: Job) -> Table:
 
     return Table.of(
         list(job.files), target=job.target, weight=job.weight, group=job.group, time=job.time, kinds=job.kinds,
-        missing=job.missing, ignore=job.ignore, sql=job.sql, format=job.format,
+        missing=job.missing, ignore=job.ignore, sql=job.sql, format=job.format, task=job.task,
     )  # fmt: skip
 
 

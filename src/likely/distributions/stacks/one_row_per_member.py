@@ -43,6 +43,8 @@ def log_prob_each(distribution: Any, x: Any) -> Array:
     >>> log_prob_each(Gaussian([[0.0], [1.0]], 1.0), np.array([[0.0], [1.0]])).round(4).tolist()
     [-0.9189, -0.9189]
     """
+    if hasattr(distribution, "log_prob_each"):
+        return np.asarray(distribution.log_prob_each(x), dtype=np.float64)
     quick = _VECTORIZED.get(type(distribution))
     if quick is not None and distribution.members:
         z = _complete(distribution, x)
@@ -52,6 +54,22 @@ def log_prob_each(distribution: Any, x: Any) -> Array:
             if found is not None:
                 return found
     return _slow_log_prob(distribution, x)
+
+
+def cdf_each(distribution: Any, y: Any) -> Array:
+    """P_k(target ≤ y_k) of numbers y (K,), one per member of a stack of univariate densities: (K,).
+
+    >>> cdf_each(Gaussian([[0.0], [1.0]], 1.0), np.array([0.0, 1.0]))
+    array([0.5, 0.5])
+    """
+    y = np.asarray(y, dtype=np.float64).ravel()
+    if hasattr(distribution, "cdf_each"):
+        return np.asarray(distribution.cdf_each(y), dtype=np.float64)
+    if hasattr(distribution, "take"):
+        parts = (np.arange(a, min(a + BATCH, len(y))) for a in range(0, len(y), BATCH))
+        each = [np.diagonal(np.asarray(distribution.take(index).cdf(y[index]))) for index in parts]
+        return np.concatenate(each) if each else np.empty(0)
+    return np.array([np.ravel(distribution.member(k).cdf(y[k : k + 1]))[0] for k in range(len(y))])
 
 
 def _complete(distribution: Any, x: Any) -> Array | None:

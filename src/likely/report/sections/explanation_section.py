@@ -20,8 +20,8 @@ MOST_CASES = 15
 MOST_CELLS = 8  # those of the columns that weigh most
 CLOSEST = 5
 LEADS = {
-    "row": "Permutation importance: increase of the mean cost when the values of a column are shuffled among the rows.",
-    "sequence": "Increase of the mean cost when a column is hidden from the model in all frames.",
+    "row": "Permutation importance: increase of the mean {} when the values of a column are shuffled among the rows.",
+    "sequence": "Increase of the mean {} when a column is hidden from the model in all frames.",
 }
 
 
@@ -67,13 +67,13 @@ def drivers(study: Study) -> Markup:
     if not any(np.isfinite(d.increase) for d in study.importance):
         return section("drivers", title, "", absent("Feature importance was not computed."))
     ranked = sorted((d for d in study.importance if np.isfinite(d.increase)), key=lambda d: -d.increase)
-    lead = LEADS[study.unit]
+    lead = LEADS[study.unit].format(study.losing)
     if not any(d.increase for d in ranked):
-        return section("drivers", title, lead, tag("p", "No column matters alone: without it the cost is the same."))
+        alone = f"No column matters alone: without it the {study.losing} is the same."
+        return section("drivers", title, lead, tag("p", alone))
     shown = ranked[:MOST_DRIVERS]
-    picture = bars(
-        [d.column for d in shown], [d.increase for d in shown], [d.se for d in shown], f"added cost per {study.unit}"
-    )
+    unit = study.importance_unit or f"added {study.losing} per {study.unit}"
+    picture = bars([d.column for d in shown], [d.increase for d in shown], [d.se for d in shown], unit)
     left = len(ranked) - len(shown)
     caption = "Lines are two standard errors; a bar whose line reaches zero may be due to chance." + (
         f" {left} less important columns are not shown." if left else ""

@@ -1,4 +1,4 @@
-"""Leaderboard: cross-validated cost, error and log-loss per model, and paired differences to the best."""
+"""Leaderboard: cross-validated measures per model, and paired differences to the best."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from likely.report.number_format import clipped, column, number, percent, percen
 from likely.report.page_blocks import absent, section, table, with_note
 from likely.report.study import Contender, Study
 
-BEST = {"cost": "the lowest cost", "log-loss": "the lowest log-loss", "error": "the lowest error"}
+BEST = {
+    "cost": "the lowest cost", "log-loss": "the lowest log-loss", "error": "the lowest error",
+    "loss": "the lowest loss", "log-score": "the lowest log score", "interval-score": "the lowest interval score",
+}  # fmt: skip
+OF_NUMBERS = ("loss", "log-score", "interval-score")
 
 
 def leaderboard(study: Study) -> Markup:
@@ -21,9 +25,24 @@ def leaderboard(study: Study) -> Markup:
         return section("leaderboard", "Leaderboard", "", absent("No models were compared."))
     order = sorted(study.leaderboard, key=lambda c: _measure(c, study.criterion))
     scale, best = _scale(order), BEST[study.criterion]
+    numbers = study.criterion in OF_NUMBERS
     head = ["Model", f"#Cost per {study.unit}", f"Difference to {best}", "#Error", "#Log-loss", "#Seconds"]
-    foot = ["", "", whisker_axis(scale), "", "", ""]
-    lines, chosen = _lines(order, scale, study), [c.chosen for c in order]
+    if numbers:
+        loss = [] if study.losing == "squared error" else ["#Mean loss"]
+        head = [
+            "Model",
+            *loss,
+            f"Difference to {best}",
+            "#RMSE",
+            "#Log score",
+            "#Interval score",
+            "#Coverage",
+            "#Seconds",
+        ]
+    at = head.index(f"Difference to {best}")
+    foot = [*[""] * at, whisker_axis(scale), *[""] * (len(head) - at - 1)]
+    lines = _number_lines(order, scale, study) if numbers else _lines(order, scale, study)
+    chosen = [c.chosen for c in order]
     drawn = table(head, lines, label="Leaderboard", class_="mid board", chosen=chosen, foot=foot)
     lead = f"Models from simple to complex, evaluated on held-out {study.unit}s."
     how = f" Measured by {study.cv}." if study.cv else ""
@@ -32,19 +51,29 @@ def leaderboard(study: Study) -> Markup:
 
 def _legend(study: Study, best: str) -> Markup:
     """What the signs mean, by the rule that was used."""
-    words = [
-        f"± is one standard error over {study.unit}s. Lines: one standard error of the paired difference to {best}."
-    ]
+    squared = study.criterion == "loss" and study.losing == "squared error"
+    words = [] if squared else [f"± is one standard error over {study.unit}s."]
+    of = "mean squared error" if squared else ""
+    words.append(f"Lines: one standard error of the paired difference {f'of {of} ' if of else ''}to {best}.")
     if any(c.ties for c in study.leaderboard):
         words.append("Shaded: the difference is within it, so the model is tied with the best.")
     if study.criterion != "log-loss" and any("log-loss" in c.ties for c in study.leaderboard):
         words.append("“Tied” at a log-loss: within one standard error of the lowest among the shaded models.")
-    words.append("In brackets below an error: its 95\u202f% interval.")
+    if study.criterion == "loss" and any("log-score" in c.ties for c in study.leaderboard):
+        words.append("“Tied” at a log score: within one standard error of the lowest among the shaded models.")
+    if study.criterion in OF_NUMBERS:
+        words.append(
+            "In brackets below an RMSE: its 95\u202f% interval. Log score: −log p(y | x), nats. Interval score and "
+            "coverage: of 90\u202f% intervals. In all of these but coverage less is better."
+        )
+    else:
+        words.append("In brackets below an error: its 95\u202f% interval.")
     return tag("p", join(words, " "), class_="note")
 
 
 def _measure(c: Contender, by: str) -> float:
-    value = {"cost": c.cost, "log-loss": c.log_loss, "error": c.error}[by]
+    value = {"cost": c.cost, "log-loss": c.log_loss, "error": c.error, "loss": c.cost, "log-score": c.log_loss,
+             "interval-score": c.interval_score}[by]  # fmt: skip
     return math.inf if value is None or math.isnan(value) else value
 
 
@@ -64,6 +93,18 @@ def _lines(order: Sequence[Contender], scale: Scale, study: Study) -> Iterator[l
         tied = "tied" if "log-loss" in c.ties and study.criterion != "log-loss" else ""
         drawn = _drawn(c, scale, study.criterion)
         yield [_who(c), with_note(cost, _give_or_take(c)), drawn, _error(c), with_note(loss, tied), time]
+
+
+def _number_lines(order: Sequence[Contender], scale: Scale, study: Study) -> Iterator[list[object]]:
+    for c in order:
+        tied = "tied" if "log-score" in c.ties and study.criterion != "log-score" else ""
+        ends = "" if c.rmse_low is None else f"({number(c.rmse_low)}–{number(c.rmse_high)})"
+        loss = [] if study.losing == "squared error" else [with_note(number(c.cost, 4), _give_or_take(c))]
+        yield [
+            _who(c), *loss, _drawn(c, scale, study.criterion),
+            with_note(number(c.rmse, 4), ends), with_note(number(c.log_loss, 4), tied), number(c.interval_score, 4),
+            percent(c.coverage), number(c.seconds, 2),
+        ]  # fmt: skip
 
 
 def _who(c: Contender) -> Markup:
