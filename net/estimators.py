@@ -123,7 +123,6 @@ REGRESSORS: dict[str, tuple[Callable[[], Any], float]] = {
     "ridge by evidence": (lambda: lk.Ridge("evidence"), ITERATED),
     "ridge by leave-one-out": (lambda: lk.Ridge("leave-one-out"), ITERATED),
     "evidence": (lambda: lk.BayesianLinearRegression(), ITERATED),
-    "nearest neighbors": (lambda: lk.neighbors.KNeighborsRegressor("leave-one-out"), CLOSED),
     "relevance": (lambda: lk.BayesianLinearRegression(prior="ard"), ITERATED),
     "gaussian prior": (lambda: lk.BayesianLinearRegression(prior=lk.Gaussian(np.zeros(4), 4.0)), ITERATED),
     "normal-gamma": (

@@ -349,8 +349,10 @@ def real_targets() -> Result:
     p = lk.model_selection.ResidualPredictive(y[:4], np.ones(4), z)
     e = lk.metrics.RegressionEvaluation.of(m.predictive(X), y, loss="asymmetric", over=3.0, under=1.0)
     told = m.explain(X[:3])
+    near = lk.neighbors.KNeighborsRegressor("leave-one-out").fit(REAL[:, :2], y)
     return {
         "table": [m.predict(X[:5]), m.interval(X[:5]), m.decide(X[:5], "absolute")],
+        "neighbors": [near.n_neighbors_, near.predict(REAL[:5, :2], return_std=True), near.interval(REAL[:5, :2])],
         "splines": splines.predict(X[:5], return_std=True),
         "residuals": [z.quantile([0.05, 0.5]), z.log_prob([0.0, 9.0]), p.quantile(0.9), p.log_prob_each(y[:4])],
         "evaluation": [e.rmse, e.mean_loss, e.log_score, e.interval_score, e.coverage],

@@ -242,7 +242,7 @@ class EncodedRegressor(RegressorMixin, BaseEstimator):
             raise DomainError(sentence("explain", expected, got, "partial effects are in the report"))
         Z = self._table(X)
         if np.isnan(Z).any():
-            Z = self.regressor_._filled(Z)[0]
+            Z = self.regressor_.expected_inputs(Z)
         names = [name for (name, _), kept in zip(self._encoded(), self.kept_.tolist(), strict=True) if kept]
         base = float(self._mean(np.zeros((1, Z.shape[1])))[0])
         shown, parts = list(dict.fromkeys(names)), []

@@ -300,6 +300,11 @@ class LinearRegressor(PredictiveRegressor):
         scale = np.diagonal(found.scale, axis1=-2, axis2=-1) + extra
         return StudentT(found.center, scale * np.eye(found.dim)[None] if found.dim > 1 else scale[..., None], found.dof)
 
+    def expected_inputs(self, X: Any) -> Array:
+        """Rows X with missing entries replaced by their expectations given the other entries (basis=None)."""
+        check_is_fitted(self)
+        return self._filled(self._checked_rows(X, reset=False))[0]
+
     def _filled(self, X: Any) -> tuple[Array, Array]:
         """Rows with missing entries replaced by expectations, and the variance that these add to each target."""
         if not isinstance(self.basis_, Identity):
