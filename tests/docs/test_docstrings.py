@@ -28,7 +28,7 @@ CODES = frozenset(
 )
 # Packages whose docstrings are not yet in this form.
 PENDING = frozenset(
-    "automl basis classify core estimation hmm linear_model model_selection "
+    "automl core estimation hmm linear_model model_selection "
     "recognizers statespace".split()
 )
 

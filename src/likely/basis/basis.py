@@ -35,21 +35,55 @@ class Basis(Value):
         return True
 
     def design(self, X: Any) -> Array:
-        """The design matrix (n, M): row i is φ(x_i)."""
+        """The design matrix: row i is φ(x_i).
+
+        Returns
+        -------
+        ndarray (n, M)
+            Values of the functions, one row per row of X.
+        """
         return self._evaluated(X, None, int(self.constant))
 
     def n_functions(self, d: int) -> int:
-        """The number M of functions of rows with d columns."""
+        """The number M of functions of rows with d columns.
+
+        Parameters
+        ----------
+        d : int
+            Number of columns.
+
+        Returns
+        -------
+        int
+            M, with the constant where it is one of them.
+        """
         self._refuse_unplaced()
         return self._count(d) + self.constant
 
     def names(self, columns: Sequence[str]) -> list[str]:
-        """The names of the functions of columns with these names."""
+        """The names of the functions.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Names of the columns.
+
+        Returns
+        -------
+        list of str
+            One name per function, in the order of `design`.
+        """
         self._refuse_unplaced()
         return ["1"] * self.constant + self._labels([str(name) for name in columns])
 
     def fitted(self, X: Any, weight: Any = None) -> Self:
-        """The basis with everything placed by the rows; rows of weight 0 do not count."""
+        """The basis with everything placed by the rows; rows of weight 0 do not count.
+
+        Returns
+        -------
+        Basis
+            A new basis, or this one where nothing is left to be placed.
+        """
         return self if self.is_fitted else self.placed_by(X, weight)
 
     def without_constant(self, X: Any, columns: Sequence[str] | None = None) -> Array:

@@ -89,21 +89,21 @@ class GaussianBasis(_Localized):
     centers : int, or array-like (M,) or (M, d)
         A number per column, which `fitted` spaces equally over the range of the rows, or the centers.
     width : float or array-like (d,), optional
-        s; None: the distance between neighboring centers of a column, of joint ones the mean distance of a center to
-        its nearest, in units of the columns' ranges.
+        The width s. None: the distance between neighboring centers of a column, of joint ones the mean distance of a
+        center to its nearest, in units of the columns' ranges.
     joint : bool
         Whether functions are of all columns together.
     constant : bool
         Whether the constant function is one of them.
 
+    References
+    ----------
+    Bishop, Pattern Recognition and Machine Learning, chapter 3.1.
+
     Examples
     --------
     >>> GaussianBasis([0.0, 1.0], 1.0).design([[0.0]]).round(4)
     array([[1.    , 1.    , 0.6065]])
-
-    References
-    ----------
-    Bishop, Pattern Recognition and Machine Learning, chapter 3.1.
     """
 
     centers: Annotated[Any, CENTERS] = 10
@@ -153,19 +153,19 @@ class SigmoidBasis(_Localized):
     centers : int, or array-like (M,) or (M, d)
         A number per column, which `fitted` spaces equally over the range of the rows, or the centers.
     width : float or array-like (d,), optional
-        s; None: the distance between neighboring centers of a column.
+        The width s. None: the distance between neighboring centers of a column.
     constant : bool
         Whether the constant function is one of them.
+
+    References
+    ----------
+    Bishop, Pattern Recognition and Machine Learning, chapter 3.1.
 
     Examples
     --------
     >>> SigmoidBasis([0.0], 1.0).design([[0.0], [-800.0]])
     array([[1. , 0.5],
            [1. , 0. ]])
-
-    References
-    ----------
-    Bishop, Pattern Recognition and Machine Learning, chapter 3.1.
     """
 
     centers: Annotated[Any, CENTERS] = 10

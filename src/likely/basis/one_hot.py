@@ -36,6 +36,10 @@ class OneHot(Basis):
     constant : bool
         Whether the constant function is one of them.
 
+    References
+    ----------
+    Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, chapter 3.2.
+
     Examples
     --------
     >>> OneHot(["a", "b", "c"]).design(["b", "a"])
@@ -43,10 +47,6 @@ class OneHot(Basis):
            [1., 0., 0.]])
     >>> OneHot(constant=False).fitted(["b", "a"]).names(["city"])
     ['city=a', 'city=b']
-
-    References
-    ----------
-    Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, chapter 3.2.
     """
 
     levels: Annotated[Any, LEVELS] = None

@@ -29,6 +29,10 @@ class Identity(Basis):
     constant : bool
         Whether the constant function is one of them.
 
+    References
+    ----------
+    Bishop, Pattern Recognition and Machine Learning, chapter 1.1.
+
     Examples
     --------
     >>> Identity().design([[2.0, 3.0]])
@@ -74,10 +78,6 @@ class Polynomial(Basis):
     array([[1., 2., 3., 4., 6., 9.]])
     >>> Polynomial(3).names(["x"])
     ['1', 'x', 'x^2', 'x^3']
-
-    References
-    ----------
-    Bishop, Pattern Recognition and Machine Learning, chapter 1.1.
     """
 
     degree: Annotated[int, declared.count]
@@ -190,15 +190,15 @@ class OrthogonalPolynomial(Basis):
     center, scale : array-like (d,), optional
         Center and scale of each column; None: placed by `fitted`.
 
+    References
+    ----------
+    Abramowitz and Stegun, Handbook of Mathematical Functions, chapter 22.
+
     Examples
     --------
     >>> OrthogonalPolynomial(2, center=0.0, scale=1.0).design([[0.5], [1.0]])
     array([[ 1.   ,  0.5  , -0.125],
            [ 1.   ,  1.   ,  1.   ]])
-
-    References
-    ----------
-    Abramowitz and Stegun, Handbook of Mathematical Functions, chapter 22.
     """
 
     degree: Annotated[int, declared.count]

@@ -84,16 +84,16 @@ class BSpline(_Knotted):
     constant : bool
         Whether the constant function is one of them.
 
+    References
+    ----------
+    Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, chapter 5.
+
     Examples
     --------
     >>> BSpline([0.0, 1.0, 2.0], degree=1).design([[0.5], [1.0], [3.0]])
     array([[ 1. ,  0.5,  0. ],
            [ 1. ,  1. ,  0. ],
            [ 1. , -1. ,  2. ]])
-
-    References
-    ----------
-    Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, chapter 5.
     """
 
     knots: Annotated[Any, KNOTS] = 5
@@ -198,15 +198,15 @@ class PiecewiseLinear(_Knotted):
     constant : bool
         Whether the constant function is one of them.
 
+    References
+    ----------
+    Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, chapter 5.
+
     Examples
     --------
     >>> PiecewiseLinear([1.0]).design([[0.5], [3.0]])
     array([[1. , 0.5, 0. ],
            [1. , 3. , 2. ]])
-
-    References
-    ----------
-    Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, chapter 5.
     """
 
     knots: Annotated[Any, KNOTS] = 5

@@ -92,19 +92,33 @@ Map = Temperature | LogisticMap | IsotonicMap  # calibration methods of posterio
 class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     """Bayes classifier with one density per class: p(c | x) ∝ p(c) p(x | c)   (Ney 2, Herbst 4.2).
 
-    - **density**: the estimator of p(x | c), any density; None: `GaussianDensity()`. `model_` is a `Mixture` with one
-      component per class. Missing entries of X (NaN, None) are integrated out.
-    - **class_prior**: None: relative frequencies; "uniform", numbers in the order of `classes_`, or a dict by
-      label: fixed; a number α or a `Dirichlet`: the posterior mean of the frequencies with α pseudo-counts per class.
-    - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
-      {action: {class: cost}} may name them. None: 0/1 loss.
-    - **reject_cost, reject_below, novelty**: when `decide` rejects (see there). `predict` never does.
-    - **calibration**: None: posteriors from Bayes' theorem; "temperature": temperature scaling with a
-      lapse rate, fitted to held-out rows of five folds, as by `CalibratedClassifier(...,
-      method="temperature")`; the most probable class is unchanged. Sequences need it: their frames are correlated,
-      which makes posteriors far overconfident. "logistic", "isotonic" and "auto" as in `CalibratedClassifier`: these
-      may change the most probable class, and with hundreds of sequences per class they often correct it.
+    `model_` is a `Mixture` with one component per class. Missing entries of X (NaN, None) are integrated out.
+    `reject_cost`, `reject_below` and `novelty` say when `decide` rejects; `predict` never does.
 
+    Parameters
+    ----------
+    density : density estimator, optional
+        The estimator of p(x | c), any density; None: `GaussianDensity()`.
+    class_prior : "uniform", array-like (C,), dict, float or Dirichlet, optional
+        None: relative frequencies; "uniform", numbers in the order of `classes_`, or a dict by label: fixed; a number α
+        or a `Dirichlet`: the posterior mean of the frequencies with α pseudo-counts per class.
+    cost : Cost, matrix (A, C), data frame or dict, optional
+        Rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
+        {action: {class: cost}} may name them. None: 0/1 loss.
+    calibration : {"temperature", "logistic", "isotonic", "auto"}, optional
+        None: posteriors from Bayes' theorem; "temperature": temperature scaling with a lapse rate, fitted to held-out
+        rows of five folds, as by `CalibratedClassifier(..., method="temperature")`; the most probable class is
+        unchanged. Sequences need it: their frames are correlated, which makes posteriors far overconfident. "logistic",
+        "isotonic" and "auto" as in `CalibratedClassifier`: these may change the most probable class, and with hundreds
+        of sequences per class they often correct it.
+
+    See Also
+    --------
+    NaiveBayes : One distribution per column.
+    CalibratedClassifier : Calibrated posteriors of any classifier.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> X, y = [[0.0], [1.0], [9.0], [11.0], [np.nan]], ["low", "low", "high", "high", "high"]
     >>> clf = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(X, y)
@@ -126,6 +140,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         *("density_", "classes_", "model_", "point_model_", "stats_", "prior_", "held_out_novelty_"),
         *("n_iter_", "n_features_in_", "feature_names_in_", "calibration_", "floor_", "calibration_prior_"),
     )
+    report_: FitReport
     calibration_: Map | None = None  # map of log-posteriors under `calibration_prior_` to calibrated ones
 
     def __init__(
@@ -434,7 +449,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     # ----------------------------------------------------------------------- prediction
 
     def log_posterior(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
-        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        """Logarithms of the posterior probabilities, log p(c | x), of each row."""
         rows = self._rows(self._cut(X, lengths))
         if self.calibration_ is not None:
             return self._calibrated(rows, self.calibration_)
@@ -454,11 +469,11 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return change_log_prior(calibration.log_posterior(self.floor_.applied(raw)), trained, now)
 
     def predict_log_proba(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
-        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        """Logarithms of the posterior probabilities, log p(c | x), of each row."""
         return self.log_posterior(X, lengths)
 
     def predict_proba(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
-        """p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        """Posterior probabilities p(c | x) of each row."""
         if self.calibration_ is not None:
             return np.exp(self.log_posterior(X, lengths))
         rows = self._rows(self._cut(X, lengths))
@@ -521,21 +536,34 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         The expected cost of action a is Σ_c cost[a, c] p(c | x). Arguments that are None default to the parameters of
         the classifier; without costs the loss is 0/1, so that the most probable class is chosen.
 
-        - **X**: rows (n, d), or sequences.
-        - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
-          {action: {class: cost}} may name them. Further actions beyond the classes are possible, such as "ask".
-        - **reject_cost**: the cost of rejection: a row is rejected if every action has a larger expected cost.
-        - **reject_below**: a row is rejected if its largest posterior is smaller than this probability.
-        - **novelty**: a false-alarm rate: a row is novel (an outlier) if p(x) is smaller than for all but this share of
-          held-out training rows, and wherever p(x) = 0.
-        - **class_prior**: class probabilities in place of those of training: "uniform", numbers in the order of
-          `classes_`, or a dict by label. It changes p(x), and so what is novel, too.
-        - **full**: True gives a `Decisions` instead: choices with expected costs, posteriors, runner-up and reasons.
-        - **lengths**: of sequences that are one long array X.
+        Parameters
+        ----------
+        X : array-like (n, d) or sequences
+            Samples, one per row.
+        cost : Cost, matrix (A, C), data frame or dict, optional
+            Rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
+            {action: {class: cost}} may name them. Further actions beyond the classes are possible, such as "ask".
+        reject_cost : float, optional
+            Cost of rejection: a row is rejected if every action has a larger expected cost.
+        reject_below : float, optional
+            A row is rejected if its largest posterior is smaller than this probability.
+        novelty : float, optional
+            A false-alarm rate: a row is novel (an outlier) if p(x) is smaller than for all but this share of held-out
+            training rows, and wherever p(x) = 0.
+        class_prior : "uniform", array-like (C,) or dict, optional
+            Class probabilities in place of those of training: "uniform", numbers in the order of `classes_`, or a dict
+            by label. It changes p(x), and so what is novel, too.
+        full : bool, default False
+            True gives a `Decisions` instead: choices with expected costs, posteriors, runner-up and reasons.
 
-        Returns an array (n,) of objects: a label of `classes_`, the name of a further action, `lk.REJECT` for a
-        rejected row, or `lk.NOVEL` for an outlier.
+        Returns
+        -------
+        ndarray of object (n,) or Decisions
+            A label of `classes_`, the name of a further action, `lk.REJECT` for a rejected row, or `lk.NOVEL` for an
+            outlier.
 
+        Examples
+        --------
         >>> import likely as lk, numpy as np
         >>> x, y = np.random.default_rng(0).normal(size=(400, 1)), np.repeat(["a", "b"], 200)
         >>> clf = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(x + 4 * (y == "b")[:, None], y)
@@ -566,7 +594,20 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self.model_.log_prob(rows)
 
     def sample(self, n_samples: int = 1, random_state: Seed = None, **how: Any) -> tuple[Any, Any]:
-        """Rows and labels sampled from the fitted model; of HMMs without final probabilities, of a `length`."""
+        """Rows and labels sampled from the fitted model.
+
+        Parameters
+        ----------
+        **how : settings
+            Settings of the densities' `sample`, such as the `length` of HMMs without final probabilities.
+
+        Returns
+        -------
+        X : ndarray (n, d) or sequences
+            Rows.
+        y : ndarray (n,)
+            Their classes.
+        """
         check_is_fitted(self)
         X, labels = self.model_.sample_labeled(n_samples, np.random.default_rng(random_state), **how)
         return X, self.classes_[labels]
@@ -583,8 +624,15 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return other
 
     def novelty_score(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
-        """Novelty score of each row (n,): the median of log p over the model's samples with the same missing entries,
-        minus log p(x), in units of their interquartile range; infinite for an unknown level.
+        """Novelty score of each row, from its log-density; larger is more unusual.
+
+        It is the median of log p over the model's samples with the same missing entries, minus log p(x), in units of
+        their interquartile range; infinite for an unknown level.
+
+        Returns
+        -------
+        ndarray (n,)
+            Novelty scores.
         """
         check_is_fitted(self)
         return novelty_threshold.novelty_scores(self, self.density_.validate_rows(self._cut(X, lengths), reset=False))[
@@ -592,7 +640,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         ]
 
     def leave_one_out(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> Array:
-        """Leave-one-out log p(c | x) per row (n, C): fast, as statistics subtract.
+        """Leave-one-out log p(c | x) per row: fast, as statistics subtract.
 
         Of duplicates, and of an integer weight, one is left out. Only the parameters of this classifier are used.
         """

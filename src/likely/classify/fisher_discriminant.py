@@ -43,18 +43,31 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
     correlations are not too close to 1: directions with less than 10⁻⁶ of the largest width are dropped, with a
     warning.
 
-    - **n_components**: number of axes; None: the rank of S_b, at most K − 1.
-    - **criterion**: "trace", tr(s_w⁻¹ s_b), or "determinant", det(s_w⁻¹ s_b). With the determinant more than K − 1 axes
-      are possible: the total scatter then replaces that between classes (Ney 8.2.4), and axes with λ = 0 follow, those
-      of the largest variance first.
-    - **shrinkage**: 0 … 1: shrinkage of within-class correlations to 0; recommended with fewer rows than columns.
-    - **class_prior, cost, reject_cost, reject_below**: parameters of decisions, as in `BayesClassifier`.
-
     `stats_` are the moments of each class: they add, so `partial_fit` equals the batch. Rows may have missing entries
     (NaN): the moments are then those of Gaussians with a shared covariance, fitted by EM (in a stream, with the
     model of the chunks before). `transform` gives the conditional expectation of the coordinates of such a row, and
     decisions integrate missing entries out.
 
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of axes; None: the rank of S_b, at most K − 1.
+    criterion : {"trace", "determinant"}
+        "trace", tr(s_w⁻¹ s_b), or "determinant", det(s_w⁻¹ s_b). With the determinant more than K − 1 axes are
+        possible: the total scatter then replaces that between classes (Ney 8.2.4), and axes with λ = 0 follow, those
+        of the largest variance first.
+    shrinkage : float, default 0
+        Shrinkage of within-class correlations to 0, from 0 to 1; recommended with fewer rows than columns.
+    class_prior : "uniform", array-like (C,) or dict, optional
+        Class probabilities of decisions; None: relative frequencies.
+
+    Attributes
+    ----------
+    axes_ : DiscriminantSubspace
+        Mean, axes and λ of the coordinates.
+
+    Examples
+    --------
     >>> X, y = [[0, 0], [1, 2], [2, 0], [4, 1], [5, 3], [6, 1]], ["a", "a", "a", "b", "b", "b"]
     >>> f = FisherDiscriminant().fit(X, y)
     >>> f.transform(X).shape, f.ratios_.round(3), f.predict([[2.0, 0.0]])
@@ -168,7 +181,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         return self.axes_.project(impute(self._mixture, rows) if any_missing(rows) else rows)
 
     def log_posterior(self, X: Rows) -> Array:
-        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        """Logarithms of the posterior probabilities, log p(c | x), of each row."""
         check_is_fitted(self)
         rows = self.validate_rows(X, reset=False)
         if not any_missing(rows):
@@ -213,7 +226,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     @property
     def ratios_(self) -> Array:
-        """λ of each axis (q,): variance between classes over variance within."""
+        """Ratio λ of each axis (q,): variance between classes over variance within."""
         return self.axes_.ratios
 
     @property

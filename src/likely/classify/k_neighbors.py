@@ -35,33 +35,68 @@ LEFT_OUT = 10_000  # maximum number of rows for leave-one-out: evenly spaced ove
 
 
 class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
-    """k-nearest-neighbor classifier: p(c | x) ∝ p(c) k_c / N_c   (Ney 5.3; Fix and Hodges 1951; Cover and Hart 1967).
+    """Classifier by the k nearest neighbors: p(c | x) ∝ p(c) k_c / N_c   (Ney 5.3; Cover and Hart 1967).
 
     Of k neighbors within a volume V, k_c belong to class c, which has N_c rows in all: p(x | c) = k_c / (N_c V). The
     search is exact, and ties go to the first row. A weight of w is w copies: k counts units of weight.
-
-    - **n_neighbors**: k; "leave-one-out" takes the k of 1, 2, … 100 (or of the given numbers) with the best
-      leave-one-out result: `n_neighbors_`; `left_out_scores_` are rows of k, mean cost and mean log p(c | x).
-    - **criterion**: the criterion of leave-one-out: "errors" (with `cost` or `reject_cost`, the cost of decisions;
-      ties by mean log p(c | x)), or "log", the largest mean log p(c | x): for probabilities, mostly with more
-      neighbors, since a class without a vote costs much.
-    - **metric**: "l1", "l2", "linf", "lp" (with **p**), "scaled" (columns over their standard deviation within
-      classes), "mahalanobis" (rows whitened by the covariance within classes), "correlation" (1 − r of two rows).
-      **scale** gives standard deviations (d,) or a covariance (d, d) instead of estimated ones.
-    - **weights**: "uniform", or "distance": votes count 1 / distance.
-    - **smoothing**: total number of pseudo-votes, distributed in proportion to the class frequencies; so no posterior
-      is 0, and ties go to the more frequent class.
-    - **prototypes**: "edited" drops rows that their 3 nearest others contradict
-      (`lk.neighbors.edited_nearest_neighbors`), "condensed" keeps a consistent subset for one neighbor
-      (`lk.neighbors.condensed_nearest_neighbor`; these rows mark decision boundaries, not probabilities, so each has
-      one vote, whatever its weight). `prototype_indices_` are the kept rows; N_c counts these.
-    - **class_prior, cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if its k-th
-      neighbor is farther away than for all but that share of training rows.
 
     Missing values (NaN): two rows are compared over the columns that both have, and the sum is scaled to all columns;
     neighbors with no column in common have no vote. Squared Mahalanobis distances are expectations under
     one Gaussian of all rows, fitted by EM; "correlation" needs complete rows.
 
+    Parameters
+    ----------
+    n_neighbors : int, "leave-one-out" or sequence of int
+        The number k; "leave-one-out" takes the k of 1, 2, … 100 (or of the given numbers) with the best leave-one-out
+        result.
+    metric : {"l1", "l2", "linf", "lp", "scaled", "mahalanobis", "correlation"}
+        The distance: "lp" with the exponent `p`, "scaled" (columns over their standard deviation within classes),
+        "mahalanobis" (rows whitened by the covariance within classes), "correlation" (1 − r of two rows).
+    p : float
+        Exponent of the metric "lp".
+    scale : array-like (d,) or (d, d), optional
+        Standard deviations, or a covariance, of the metric instead of estimated ones.
+    weights : {"uniform", "distance"}
+        Weights of votes: equal, or 1 / distance.
+    criterion : {"errors", "log"}
+        The criterion of leave-one-out: "errors" (with `cost` or `reject_cost`, the cost of decisions; ties by mean
+        log p(c | x)), or "log", the largest mean log p(c | x): for probabilities, mostly with more neighbors, since a
+        class without a vote costs much.
+    smoothing : float
+        Total number of pseudo-votes, distributed in proportion to the class frequencies; so no posterior is 0, and
+        ties go to the more frequent class.
+    prototypes : {"edited", "condensed"}, optional
+        "edited" drops rows that their 3 nearest others contradict (`lk.neighbors.edited_nearest_neighbors`),
+        "condensed" keeps a consistent subset for one neighbor (`lk.neighbors.condensed_nearest_neighbor`; these rows
+        mark decision boundaries, not probabilities, so each has one vote, whatever its weight). N_c counts the kept
+        rows.
+    class_prior : "uniform", array-like (C,) or dict, optional
+        Class probabilities p(c); None: relative frequencies.
+    novelty : float, optional
+        A false-alarm rate: a row is novel if its k-th neighbor is farther away than for all but that share of training
+        rows.
+
+    Attributes
+    ----------
+    distribution_ : Gaussian
+        The Gaussian of all rows, of the metric "mahalanobis".
+    labels_ : ndarray of int (n,)
+        Class of each stored row, from 0 in the order of `classes_`.
+    left_out_scores_ : ndarray (m, 3)
+        One row per number that was tried: k, mean cost and mean log p(c | x) by leave-one-out.
+    n_neighbors_ : int
+        The number k that is used.
+    prototype_indices_ : ndarray of int (m,)
+        The stored rows that vote.
+    rows_ : ndarray (n, d)
+        Training rows with positive weight.
+    scale_ : ndarray (d,) or (d, d)
+        Standard deviations, or the covariance, of the metric, where it has any.
+    weight_ : ndarray (n,)
+        Weight of each stored row.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> m = lk.KNeighborsClassifier(3, metric="l1").fit([[0.0], [1.0], [2.0], [8.0], [9.0]], ["a", "a", "a", "b", "b"])
     >>> m.predict([[1.4], [7.0]]).tolist(), m.predict_proba([[7.0]]).round(2).tolist()
@@ -254,10 +289,21 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         )
 
     def kneighbors(self, X: Rows | None = None, n_neighbors: int | None = None) -> tuple[Array, Index]:
-        """Distances and indices (n, n_neighbors) of the nearest training rows, nearest first.
+        """Distances and indices of the nearest training rows, nearest first.
 
-        Without X: of each kept row among the others. Indices count the rows with positive weight that were passed to
-        `fit`.
+        Parameters
+        ----------
+        X : array-like (n, d), optional
+            Rows; None: each kept row among the others.
+        n_neighbors : int, optional
+            Number of neighbors; None: `n_neighbors_`.
+
+        Returns
+        -------
+        distances : ndarray (n, n_neighbors)
+            Distances to the neighbors.
+        indices : ndarray of int (n, n_neighbors)
+            The neighbors, counted among the rows with positive weight that were passed to `fit`.
         """
         check_is_fitted(self)
         search, whose = self._voters.search, type(self).__name__
@@ -269,7 +315,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         return away, self.prototype_indices_[rows]
 
     def leave_one_out(self) -> Array:
-        """Leave-one-out log p(c | x) of each kept training row (n, C)."""
+        """Leave-one-out log p(c | x) of each kept training row."""
         check_is_fitted(self)
         votes = self._voters.votes_left_out(self.n_neighbors_, self.weights == "distance")[0]
         at = np.arange(len(self.prototype_indices_))

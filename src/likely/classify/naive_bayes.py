@@ -58,13 +58,26 @@ DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
 class NaiveBayes(BayesClassifier):
     """Naive Bayes classifier: p(x | c) = Π_j p_j(x_j | c), one distribution of any kind per column   (Ney 2.6).
 
-    - **distributions**: "auto": Gaussian for numbers, categorical for texts and booleans; for every column a density,
-      or one of "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram" (numbers),
-      "exponential", "gamma", "chi-square" (positive ones), "beta" (shares), "von-mises" (angles), "poisson",
-      "negative-binomial", "binomial", "beta-binomial" (counts), "bernoulli" (0 and 1), "categorical"; or a dict
-      {column: any of these} for some (the others as in "auto"), columns by name or number.
-    - The other parameters are those of `BayesClassifier`.
+    Parameters
+    ----------
+    distributions : str, density estimator or dict
+        "auto": Gaussian for numbers, categorical for texts and booleans; for every column a density, or one of
+        "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram" (numbers), "exponential",
+        "gamma", "chi-square" (positive ones), "beta" (shares), "von-mises" (angles), "poisson", "negative-binomial",
+        "binomial", "beta-binomial" (counts), "bernoulli" (0 and 1), "categorical"; or a dict {column: any of these}
+        for some (the others as in "auto"), columns by name or number.
+    class_prior : "uniform", array-like (C,), dict, float or Dirichlet, optional
+        None: relative frequencies; "uniform", numbers in the order of `classes_`, or a dict by label: fixed; a number α
+        or a `Dirichlet`: the posterior mean of the frequencies with α pseudo-counts per class.
+    calibration : {"temperature", "logistic", "isotonic", "auto"}, optional
+        The calibration of posteriors by held-out rows, as in `BayesClassifier`; None: those of Bayes' theorem.
 
+    See Also
+    --------
+    BayesClassifier : One joint density per class.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> X = {"size": [1.0, 1.2, 3.0, 3.1], "visits": [0, 1, 7, 9], "color": ["red", "red", "blue", None]}
     >>> nb = lk.NaiveBayes({"visits": "poisson"}).fit(X, ["a", "a", "b", "b"])

@@ -43,14 +43,6 @@ KINDS: dict[str, CovarianceKind] = {"l2": "spherical", "scaled": "diagonal", "ma
 class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     """Nearest-centroid classifier: argmin d(x, μ_c)   (Ney 2.5).
 
-    - **metric**: "l2", "scaled" (columns over their standard deviation within classes), "mahalanobis" (covariance
-      within classes), "l1", "linf", "lp" (with **p**), "correlation" (1 − r of row and centroid).
-    - **centroid**: "mean", or "median" of each column.
-    - **class_prior**: "uniform", so that only distances matter; None: relative frequencies; numbers, or a dict by
-      label.
-    - **cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if it is farther from its
-      nearest centroid than all but that share of training rows (cross-validated).
-
     Most metrics correspond to a density with estimated scale: l2 to Gaussians with one variance, scaled to one
     variance per column, mahalanobis to one covariance, l1 to Laplace distributions of one scale. These give
     posteriors, and missing entries (NaN) are integrated out. linf, lp and correlation use a softmax of −distance /
@@ -61,6 +53,36 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     (these are imputed by the model so far, with a warning). Medians, the scale of l1 and temperatures come
     from the same sketch in batches and streams, up to 10,000 distinct rows of smallest hash (`sample_`).
 
+    Parameters
+    ----------
+    metric : {"l2", "scaled", "mahalanobis", "l1", "linf", "lp", "correlation"}
+        The distance: "scaled" (columns over their standard deviation within classes), "mahalanobis" (covariance within
+        classes), "lp" with the exponent `p`, "correlation" (1 − r of row and centroid).
+    centroid : {"mean", "median"}
+        Mean or median of each column.
+    p : float
+        Exponent of the metric "lp".
+    class_prior : "uniform", array-like (C,) or dict, optional
+        "uniform", so that only distances matter; None: relative frequencies; numbers, or a dict by label.
+    novelty : float, optional
+        A false-alarm rate: a row is novel if it is farther from its nearest centroid than all but that share of
+        training rows (cross-validated).
+
+    Attributes
+    ----------
+    centers_ : ndarray (C, d)
+        Centroid of each class.
+    covariance_ : ndarray (), (d,) or (d, d)
+        Variance of all columns, variance per column, or covariance, within classes.
+    rate_ : float
+        Factor of the distance in log p(x | c), for metrics without a Gaussian; else 1.
+    sample_ : ndarray (m, d + 1)
+        Training rows that are kept, the class as last column.
+    sample_weight_ : ndarray (m,)
+        Weight of each of them.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> X = [[0.0, 0.0], [0.0, 2.0], [6.0, 6.0], [8.0, 6.0]]
     >>> m = lk.NearestCentroidClassifier("l1").fit(X, ["a", "a", "b", "b"])
@@ -211,7 +233,13 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
         return np.asarray(map_rows(evaluate, rows, len(self.classes_)))
 
     def distances(self, X: Rows) -> Array:
-        """d(x, centroid) of each row to each class (n, C)."""
+        """Distance d(x, μ_c) of each row to the centroid of each class.
+
+        Returns
+        -------
+        ndarray (n, C)
+            Distances, in the order of `classes_`.
+        """
         check_is_fitted(self)
         return self._prototypes(self.rate_).distances(plain_rows(self, X, reset=False))
 

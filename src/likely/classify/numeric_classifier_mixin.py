@@ -24,7 +24,7 @@ class NumericClassifierMixin(Deciding):
         raise NotImplementedError
 
     def log_posterior(self, X: Rows) -> Array:
-        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        """Logarithms of the posterior probabilities, log p(c | x), of each row."""
         check_is_fitted(self)
         return self._log_joint(plain_rows(self, X, reset=False))
 

@@ -20,9 +20,15 @@ from likely.estimation.scikit_learn import number_of_rows
 class PriorClassifier(Deciding, BaseEstimator):
     """Baseline p(c | x) = p(c): the decision of smallest prior expected cost, independent of the row   (Ney 2.2).
 
-    - **class_prior**: None: relative frequencies; "uniform", numbers in the order of `classes_`, or a dict by label.
-    - The other parameters are those of `BayesClassifier`. Novelty is not available.
+    Parameters
+    ----------
+    class_prior : "uniform", array-like (C,) or dict, optional
+        None: relative frequencies; "uniform", numbers in the order of `classes_`, or a dict by label.
+    novelty : float, optional
+        No effect: without a density of rows none is novel.
 
+    Examples
+    --------
     >>> clf = PriorClassifier().fit([[1.0], [2.0], [9.0]], ["a", "a", "b"])
     >>> clf.predict([[9.0]]), clf.predict_proba([[9.0]]).round(2)
     (array(['a'], dtype=object), array([[0.67, 0.33]]))
@@ -63,7 +69,7 @@ class PriorClassifier(Deciding, BaseEstimator):
         return self
 
     def log_posterior(self, X: Rows) -> Array:
-        """log p(c), the same for each row (n, C)."""
+        """Logarithms of the class probabilities, log p(c), the same for each row."""
         check_is_fitted(self)
         with np.errstate(divide="ignore"):
             return np.tile(np.log(self.class_prior_), (number_of_rows(X), 1))

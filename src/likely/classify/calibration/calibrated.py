@@ -48,15 +48,29 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
     Each row is scored by a clone that was trained without it; a map from scores to posteriors is fitted to these, and
     the estimator is fitted once more to all rows. So prediction costs one model and one map.
 
-    - **estimator**: a classifier with decision_function, predict_log_proba or predict_proba. It gets X unchanged.
-    - **method**: "temperature" (temperature scaling and a lapse rate; the most probable class is unchanged),
-      "logistic" (Platt's slope
-      and offset; a shrunken matrix for more classes), "isotonic" (any increasing function), or "auto": the simplest
-      whose cross-validated log-loss is within one standard error of the smallest.
-    - **cv**: a number of folds, a splitter, or "prefit": the estimator is used unchanged, and `fit` gets rows that it
-      was not trained on.
-    - **cost**, **reject_cost**, **reject_below**: parameters of decisions, as in `decide`.
+    Parameters
+    ----------
+    estimator : classifier
+        A classifier with decision_function, predict_log_proba or predict_proba. It gets X unchanged.
+    method : {"temperature", "logistic", "isotonic", "auto"}
+        "temperature" (temperature scaling and a lapse rate; the most probable class is unchanged), "logistic" (Platt's
+        slope and offset; a shrunken matrix for more classes), "isotonic" (any increasing function), or "auto": the
+        simplest whose cross-validated log-loss is within one standard error of the smallest.
+    cv : int, splitter or "prefit"
+        A number of folds, a splitter, or "prefit": the estimator is used unchanged, and `fit` gets rows that it was not
+        trained on.
 
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier.
+    log_loss_ : dict
+        Cross-validated log-loss of each method, where `method="auto"`.
+    method_ : str
+        The method of `calibration_`; "none" where no row could be held out.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.datasets import load_breast_cancer
@@ -117,7 +131,15 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def learned_map(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> tuple[Any, Floor]:
-        """The calibration map and the floor of scores from held-out rows, without the estimator of all rows."""
+        """The calibration map and the floor of scores from held-out rows, without the estimator of all rows.
+
+        Returns
+        -------
+        calibration : Temperature, LogisticMap or IsotonicMap
+            The map from scores to log-posteriors.
+        floor : Floor
+            The value that replaces a log-score of −∞.
+        """
         X = as_table(X)
         classes, labels, weight = checked_targets(X, y, sample_weight, self)
         self._adopt(self.estimator, classes, labels)
