@@ -21,7 +21,30 @@ BLOCKS = 16  # blocks per part, the unit of work of one worker: 65,536 rows cost
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A block of rows with weights and optional label information."""
+    """Block of rows with weights and optional label information.
+
+    Parameters
+    ----------
+    x : array-like, Columns or Ragged
+        Rows, or sequences.
+    weight : ndarray (n,), optional
+        Weight per row.
+    log_mask : ndarray (n, K) or Ragged, optional
+        What is added to the log joint density: 0 for allowed labels, −inf for excluded ones.
+    labels : ndarray of int (n,), optional
+        The labels, where all are known.
+    start : int, default 0
+        Number of rows before this block, so that an error can name its row.
+
+    See Also
+    --------
+    Blocks : Several of them.
+
+    Examples
+    --------
+    >>> len(Block(np.zeros((3, 2))))
+    3
+    """
 
     x: Any
     weight: Array | None = None  # (n,)
@@ -57,11 +80,23 @@ class Loaded:
 
 
 class Blocks:
-    """Re-iterable data: a sequence of parts, each an iterable of blocks that never cross it.
+    """Re-iterable data in blocks of rows: a sequence of parts, each an iterable of blocks.
 
     Sums run in order within a part, then over parts in order, so the same blocks give the same
     bits whatever the engine, the number of workers or the order of arrival.
 
+    Parameters
+    ----------
+    parts : sequence of iterables of Block
+        The parts; no block crosses them.
+
+    See Also
+    --------
+    Block : One block.
+    Threads : What sums statistics of blocks.
+
+    Examples
+    --------
     >>> b = Blocks.of(np.zeros((10_000, 2)))
     >>> [len(block) for block in b]
     [4096, 4096, 1808]
@@ -78,10 +113,30 @@ class Blocks:
         cls, x: Any, weight: Any = None, *, log_mask: Any = None, labels: Any = None, sequences: bool | None = None,
         rows: int = ROWS, blocks: int = BLOCKS,
     ) -> Blocks:  # fmt: skip
-        """Split data in memory into blocks of about `rows` rows (for Ragged: frames), `blocks` of them per part.
+        """Split data in memory into blocks.
 
-        `sequences` says whether a row is a sequence (see `for_model`); by default a list of matrices, or of
-        vectors of unequal length, holds sequences.
+        Parameters
+        ----------
+        x : array-like, Ragged, Columns or Blocks
+            Rows, or sequences.
+        weight : array-like (n,), optional
+            Weight per row.
+        log_mask : array-like (n, K), optional
+            Logarithm of a factor per row and member: −inf excludes a member.
+        labels : array-like of int (n,), optional
+            Known labels.
+        sequences : bool, optional
+            Whether a row is a sequence (see `for_model`); by default a list of matrices, or of vectors of unequal
+            length, holds sequences.
+        rows : int
+            Number of rows per block, about; of a Ragged, frames.
+        blocks : int
+            Number of blocks per part.
+
+        Returns
+        -------
+        Blocks
+            The data in blocks.
         """
         if isinstance(x, Blocks):
             if not (weight is log_mask is labels is None):
@@ -108,19 +163,49 @@ class Blocks:
 
     @classmethod
     def for_model(cls, model: Any, x: Any) -> Blocks:
-        """Data in blocks for a model; sequence models take a row as a sequence of frames."""
+        """Data in blocks for a model; sequence models take a row as a sequence of frames.
+
+        Parameters
+        ----------
+        model : value
+            The model.
+        x : array-like, Ragged, Columns or Blocks
+            Rows, or sequences.
+
+        Returns
+        -------
+        Blocks
+            The data in blocks.
+        """
         return cls.of(x, sequences=getattr(model, "of_sequences", None))
 
     @classmethod
     def read(cls, readers: Iterable[Callable[[], Iterable[Block]]]) -> Blocks:
-        """Parts that are loaded lazily: one function per file or row group, which returns its blocks at each call."""
+        """Parts that are loaded lazily.
+
+        Parameters
+        ----------
+        readers : iterable of callables
+            One function per file or row group, which returns its blocks at each call.
+
+        Returns
+        -------
+        Blocks
+            The data in blocks.
+        """
         return cls([Loaded(r) for r in readers])
 
     def __iter__(self) -> Iterator[Block]:
         return (block for part in self.parts for block in part)
 
     def whole(self) -> Blocks:
-        """The same parts, each one in memory as a single block: for models that split rows themselves."""
+        """The same parts, each one in memory as a single block: for models that split rows themselves.
+
+        Returns
+        -------
+        Blocks
+            One block per part.
+        """
         return Blocks([Rows(p.data, p.edges[:1] + p.edges[1:][-1:]) if isinstance(p, Rows) else p for p in self.parts])
 
     @property

@@ -14,6 +14,20 @@ from likely.core.errors import DataError, ShapeError, sentence
 class Columns(Mapping[str, Any]):
     """Named arrays with the same number of rows; slicing slices all of them.
 
+    Parameters
+    ----------
+    parts : dict, optional
+        Arrays by name: arrays, lists, sparse matrices, data-frame columns, Ragged or Columns.
+    **named : array-like
+        More of them.
+
+    See Also
+    --------
+    Product : A density of named parts.
+    Ragged : Sequences.
+
+    Examples
+    --------
     >>> c = Columns(size=[[1.0, 2.0], [3.0, 4.0]], color=["red", "blue"])
     >>> len(c), list(c), c[1:]["color"].tolist()
     (2, ['size', 'color'], ['blue'])
@@ -35,7 +49,18 @@ class Columns(Mapping[str, Any]):
 
     @classmethod
     def of(cls, x: Rows) -> Columns:
-        """Columns from a dict of arrays; Columns pass through."""
+        """Columns from a dict of arrays; Columns pass through.
+
+        Parameters
+        ----------
+        x : dict or Columns
+            Arrays by name.
+
+        Returns
+        -------
+        Columns
+            The columns.
+        """
         if isinstance(x, Columns):
             return x
         if isinstance(x, Mapping):

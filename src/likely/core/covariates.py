@@ -23,11 +23,27 @@ class Driven(NamedTuple):
 
 
 def with_covariates(x: Rows, covariates: SequencesLike) -> Ragged:
-    """Sequences with covariates per frame: Columns of "frames" and "covariates".
+    """Sequences with covariates per frame, as Columns of "frames" and "covariates".
 
-    Both are given as sequences are: a `Ragged`, a list of arrays, or one array; covariates are numbers, (T_i, p) or
-    (T_i,).
+    Parameters
+    ----------
+    x : Ragged, list of arrays or array-like
+        The sequences.
+    covariates : Ragged, list of arrays or array-like
+        Numbers, (T_i, p) or (T_i,) per sequence.
 
+    Returns
+    -------
+    Ragged
+        The sequences with their covariates.
+
+    See Also
+    --------
+    HMM : Takes them where transitions depend on covariates.
+    Ragged : Sequences.
+
+    Examples
+    --------
     >>> both = with_covariates([[1.0, 2.0], [3.0]], [[0.1, 0.2], [0.3]])
     >>> len(both), both[0]["covariates"].tolist()
     (2, [[0.1], [0.2]])

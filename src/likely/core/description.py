@@ -27,11 +27,33 @@ class Code(str):
 
 @dataclass(frozen=True)
 class DescriptionTable:
-    """A titled table: `head` names the columns, `rows` hold texts and numbers.
+    """Titled table of a description.
 
-    `formats` gives the format of the numbers of a column, such as ".1%"; `noun` says what a row is; `most` rows are
-    shown, None: all of them, and all columns. Columns without any value are not shown.
+    Columns without any value are not shown.
 
+    Parameters
+    ----------
+    title : str
+        The title.
+    head : sequence of str
+        Names of the columns.
+    rows : sequence of sequences
+        Texts and numbers.
+    formats : dict
+        Format of the numbers per column, such as ".1%".
+    noun : str, default "rows"
+        What a row is.
+    note : str
+        A note below the table.
+    most : int or None
+        Number of rows that are shown; None: all of them, and all columns.
+
+    See Also
+    --------
+    Description : What holds it.
+
+    Examples
+    --------
     >>> table = DescriptionTable("classes", ("class", "share"), [("a", 0.25), ("b", 0.75)], {"share": ".1%"})
     >>> print(*table.lines(), sep="\\n")
     class  share
@@ -48,27 +70,57 @@ class DescriptionTable:
     most: int | None = ROWS
 
     def cells(self) -> list[list[str]]:
-        """The head and the rows that are shown, as text."""
+        """The head and the rows that are shown, as text.
+
+        Returns
+        -------
+        list of lists of str
+            Head and rows.
+        """
         used = self._used()
         head = [self.head[j] if self.most is None else clipped(self.head[j], HEAD) for j in used]
         return [head, *([self._cell(row, j) for j in used] for row in self.rows[: self.most])]
 
     def right(self) -> tuple[int, ...]:
-        """The shown columns with numbers only, which stand to the right."""
+        """The shown columns with numbers only, which stand to the right.
+
+        Returns
+        -------
+        tuple of int
+            Positions of columns.
+        """
         return tuple(i for i, j in enumerate(self._used()) if all(_is_number(row[j]) for row in self.rows))
 
     def rest(self) -> list[str]:
-        """What is not shown, and the note."""
+        """What is not shown, and the note.
+
+        Returns
+        -------
+        list of str
+            Sentences.
+        """
         rows, wide = (self.rows[self.most :], self._used(None)[COLUMNS:]) if self.most else ((), ())
         left = ((len(rows), self.noun), (len(wide), "columns"))
         return [f"… and {n:,} more {noun}" for n, noun in left if n] + [self.note] * bool(self.note)
 
     def lines(self) -> list[str]:
-        """The table as lines of text."""
+        """The table as lines of text.
+
+        Returns
+        -------
+        list of str
+            Lines.
+        """
         return [*columns(self.cells(), self.right()).split("\n"), *self.rest()]
 
     def to_html(self) -> str:
-        """The table as HTML."""
+        """The table as HTML.
+
+        Returns
+        -------
+        str
+            HTML.
+        """
         head, *body = self.cells()
         right, title = self.right(), f"<caption>{escape(self.title)}</caption>" if self.title else ""
         side = [' class="right"' if j in right else "" for j in range(len(head))]
@@ -81,6 +133,13 @@ class DescriptionTable:
     def markdown(self) -> Iterator[str]:
         """The table as lines of Markdown.
 
+        Yields
+        ------
+        str
+            The next line.
+
+        Examples
+        --------
         >>> print(*DescriptionTable("", ("class", "rows"), [("a|b", 3)]).markdown(), sep="\\n")
         | class | rows |
         |---|---|
@@ -96,7 +155,13 @@ class DescriptionTable:
             yield from ("", *map(safe, self.rest()))
 
     def to_dict(self) -> dict[str, Any]:
-        """The table as plain values, with all rows and columns."""
+        """The table as plain values, with all rows and columns.
+
+        Returns
+        -------
+        dict
+            Plain values.
+        """
         rows = [[plain(cell) for cell in row] for row in self.rows]
         return {"title": self.title, "head": list(self.head), "rows": rows, "note": self.note}
 
@@ -112,10 +177,31 @@ class DescriptionTable:
 
 @dataclass(frozen=True)
 class Description:
-    """What a model is and what was learned: sentences, facts, tables, notes, and sections of the same form.
+    """Description of a model: sentences, facts, tables, notes, and sections of the same form.
 
     `print` shows it as text, a notebook as HTML; `description["parameters"]` is the table of that title.
 
+    Parameters
+    ----------
+    title : str
+        The title.
+    text : sequence of str
+        Sentences.
+    facts : dict
+        Values by name.
+    tables : sequence of DescriptionTable
+        Tables.
+    notes : sequence of str
+        Notes.
+    sections : sequence of Description
+        Descriptions of parts.
+
+    See Also
+    --------
+    DescriptionTable : A table.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> d = lk.PoissonDensity(prior=None).fit([[1], [2], [6]]).describe()
     >>> d.facts["log-likelihood"], d["parameters"].rows[0].estimate
@@ -131,7 +217,17 @@ class Description:
 
     @classmethod
     def of_fields(cls, title: str, values: Mapping[str, Any]) -> Description:
-        """The description of named values: numbers and small arrays are facts, whatever has `describe` a section."""
+        """Description of named values.
+
+        Numbers and small arrays are facts, whatever has `describe` a section.
+
+        Parameters
+        ----------
+        title : str
+            The title.
+        values : dict
+            The values.
+        """
         parts = {name: list(_described(name, value)) for name, value in values.items()}
         facts = {name: _fact(value) for name, value in values.items() if not parts[name]}
         return cls(title, facts=facts, sections=[one for found in parts.values() for one in found])
@@ -140,7 +236,28 @@ class Description:
         self, *, title: str | None = None, text: Sequence[str] = (), facts: Mapping[str, Any] | None = None,
         tables: Sequence[DescriptionTable] = (), notes: Sequence[str] = (), sections: Sequence[Description] = (),
     ) -> Description:  # fmt: skip
-        """The description with more text, facts, tables, notes or sections, each after its own; or another title."""
+        """The description with more text, facts, tables, notes or sections, each after its own; or another title.
+
+        Parameters
+        ----------
+        title : str, optional
+            Another title.
+        text : sequence of str
+            More sentences.
+        facts : dict, optional
+            More facts.
+        tables : sequence of DescriptionTable
+            More tables.
+        notes : sequence of str
+            More notes.
+        sections : sequence of Description
+            More sections.
+
+        Returns
+        -------
+        Description
+            The longer description.
+        """
         return Description(
             self.title if title is None else title, (*self.text, *text), {**self.facts, **(facts or {})},
             (*self.tables, *tables), (*self.notes, *notes), (*self.sections, *sections),
@@ -160,22 +277,61 @@ class Description:
         return self.to_html()
 
     def to_text(self, indented: bool = False) -> str:
-        """The description as text; `indented` puts all below the title two spaces to the right."""
+        """The description as text.
+
+        Parameters
+        ----------
+        indented : bool, default False
+            Put all below the title two spaces to the right.
+
+        Returns
+        -------
+        str
+            Text.
+        """
         below = _indented(self._lines()) if indented else ["=" * len(self.title), *self._lines()]
         return "\n".join([self.title, *below])
 
     def to_html(self, page: bool = False) -> str:
-        """A fragment of HTML for a notebook, or a whole page."""
+        """The description as HTML.
+
+        Parameters
+        ----------
+        page : bool, default False
+            A whole page instead of a fragment for a notebook.
+
+        Returns
+        -------
+        str
+            HTML.
+        """
         inside = self._html(1 if page else 3)
         fragment = f'<div class="likely-description"><style>{_CSS}</style>{inside}</div>'
         return _PAGE.format(title=escape(self.title), body=fragment) if page else fragment
 
     def to_markdown(self, level: int = 1) -> str:
-        """The description as Markdown, with a heading of that level."""
+        """The description as Markdown.
+
+        Parameters
+        ----------
+        level : int, default 1
+            Level of the heading.
+
+        Returns
+        -------
+        str
+            Markdown.
+        """
         return "\n".join(self._markdown(level)).rstrip() + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """The description as plain Python values; NaN and infinity are None."""
+        """The description as plain Python values; NaN and infinity are None.
+
+        Returns
+        -------
+        dict
+            Plain values.
+        """
         return {
             "title": self.title, "text": list(self.text), "facts": plain(dict(self.facts)),
             "tables": [table.to_dict() for table in self.tables], "notes": list(self.notes),
@@ -183,7 +339,18 @@ class Description:
         }  # fmt: skip
 
     def to_json(self, indent: int | None = 2) -> str:
-        """The description as JSON."""
+        """The description as JSON.
+
+        Parameters
+        ----------
+        indent : int or None, default 2
+            Indentation; None is one line.
+
+        Returns
+        -------
+        str
+            JSON.
+        """
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
     def _lines(self) -> list[str]:

@@ -25,7 +25,27 @@ PATIENCE = 3  # passes without improvement of the held-out log-likelihood before
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Stopping rule: a gain of the objective below `tol` per unit of weight, or `max_iter` passes."""
+    """Stopping rule of iterations: the gain of the objective, and the number of passes.
+
+    Parameters
+    ----------
+    max_iter : int, default 100
+        Largest number of passes.
+    tol : float, default 1e-6
+        Iterations end when the objective gains less per unit of weight.
+
+    See Also
+    --------
+    fit : Uses it.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> x = [[0.0], [1.0], [9.0], [10.0]]
+    >>> mixture = lk.Mixture([0.5, 0.5], lk.Gaussian([[2.0], [7.0]], [[[9.0]], [[9.0]]]))
+    >>> lk.fit(mixture, x, prior="weak", stop=lk.StoppingRule(max_iter=1)).converged
+    False
+    """
 
     max_iter: int = 100
     tol: float = 1e-6
@@ -39,7 +59,33 @@ class StoppingRule:
 
 @dataclass(frozen=True, eq=False)
 class FitStep:
-    """One pass over the data: the model, its statistics, the prior, and the objective when it is asked for."""
+    """One pass over the data: the model, its statistics, the prior and the objective.
+
+    Parameters
+    ----------
+    model : Learnable
+        The model.
+    stats : statistics
+        Its statistics of the data.
+    prior : Prior or None
+        The prior.
+    prior_is_fixed : bool, default True
+        False while the prior is still recomputed in each pass.
+    known_objective : float, optional
+        The objective, where it is known already.
+
+    See Also
+    --------
+    iterate : Yields them.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> model = lk.Poisson(2.0)
+    >>> step = lk.core.FitStep(model, model.collect([[1], [3]]), None)
+    >>> round(step.objective, 4)
+    -3.0192
+    """
 
     model: Any
     stats: Any
@@ -99,11 +145,44 @@ def iterate(
     model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, hard: bool = False,
     stop: StoppingRule | None = None,
 ) -> Iterator[FitStep]:  # fmt: skip
-    """Unbounded EM iterations over re-iterable data: each pass yields the model with its statistics and objective.
+    """Unbounded EM iterations over re-iterable data.
 
-    Progress bars, checkpoints and plots use this iterator; `fit` is a loop over it. `hard` assigns each row to its
-    most probable label (hard EM), for models with latent labels. Where rows have missing values and the prior is a
-    rule such as "weak", EM steps come before the first pass until the prior has converged, as `stop` says.
+    Progress bars, checkpoints and plots use this iterator; `fit` is a loop over it. Where rows have missing values and
+    the prior is a rule such as "weak", EM steps come before the first pass until the prior has converged, as `stop`
+    says.
+
+    Parameters
+    ----------
+    model : Learnable
+        The initial model.
+    data : array-like, Ragged, Columns or Blocks
+        Rows, or sequences.
+    prior : Prior, {"weak"} or None
+        Prior of the parameters; None is maximum likelihood.
+    engine : Engine, optional
+        What sums statistics of blocks; by default `Threads()`.
+    hard : bool, default False
+        Assign each row to its most probable label (hard EM), for models with latent labels.
+    stop : StoppingRule, optional
+        When the steps for the prior end.
+
+    Returns
+    -------
+    iterator of FitStep
+        Per pass, the model with its statistics and objective.
+
+    See Also
+    --------
+    fit : A loop until convergence.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> from itertools import islice
+    >>> mixture = lk.Mixture([0.5, 0.5], lk.Gaussian([[2.0], [7.0]], [[[9.0]], [[9.0]]]))
+    >>> steps = lk.core.iterate(mixture, [[0.0], [1.0], [9.0], [10.0]])
+    >>> [round(step.objective, 2) for step in islice(steps, 3)]
+    [-11.51, -10.23, -6.36]
     """
     return (step for step in _passes(model, data, prior, engine, hard, stop or StoppingRule()) if step.prior_is_fixed)
 
@@ -175,16 +254,48 @@ def fit(
     With complete data one pass gives the maximum. With latent variables (missing entries, labels,
     states) this is the EM algorithm, and the objective never falls (Dempster, Laird and Rubin).
 
-    - **hard**: hard EM (Viterbi training): each row is assigned to its most probable label.
-    - **held_out**: rows for early stopping: the fit stops when their log-likelihood has not improved for three passes,
-      and the model with the best held-out log-likelihood is returned.
-    - **checkpoint**: an `lk.core.Checkpoint` that saves progress; an interrupted fit resumes with the same bits.
-
     Where rows have missing values and the prior is a rule such as "weak", up to `max_iter` additional steps come first,
     until the prior has converged; the report counts from there.
 
     Ctrl-C returns the best model so far with `converged=False`.
 
+    Parameters
+    ----------
+    model : Learnable
+        The initial model.
+    data : array-like, Ragged, Columns or Blocks
+        Rows, or sequences.
+    prior : Prior, {"weak"} or None
+        Prior of the parameters; None is maximum likelihood.
+    engine : Engine, optional
+        What sums statistics of blocks; by default `Threads()`.
+    stop : StoppingRule, optional
+        When iterations end.
+    hard : bool, default False
+        Hard EM (Viterbi training): each row is assigned to its most probable label.
+    held_out : array-like, optional
+        Rows for early stopping: the fit stops when their log-likelihood has not improved for three passes, and the
+        model with the best held-out log-likelihood is returned.
+    checkpoint : Checkpoint, optional
+        An `lk.core.Checkpoint` that saves progress; an interrupted fit resumes with the same bits.
+
+    Returns
+    -------
+    FitReport
+        The fitted model, its statistics, and how the fit went.
+
+    See Also
+    --------
+    iterate : The passes, one by one.
+    online_em : Learning from a stream.
+    StoppingRule : When iterations end.
+
+    References
+    ----------
+    Dempster, Laird and Rubin (1977); Bishop (2006), chapter 9.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> x = np.array([[0.0], [1.0], [9.0], [10.0]])
     >>> report = fit(lk.Mixture([0.5, 0.5], lk.Gaussian([[2.0], [7.0]], [[[9.0]], [[9.0]]])), x, prior="weak")

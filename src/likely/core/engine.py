@@ -27,19 +27,69 @@ B = TypeVar("B")
 
 
 class Engine(Protocol):
-    """Runs `collect` over blocks and sums the results in the order of the blocks."""
+    """Protocol of engines, which collect statistics of blocks and sum them in the order of the blocks.
+
+    See Also
+    --------
+    Serial : One thread.
+    Threads : Several threads.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> hasattr(lk.core.Threads(), "total")
+    True
+    """
 
     def total(self, collect: Callable[[Block], S], blocks: Blocks, /) -> S:
-        """Σ collect(block): within each part in order, then over parts in order."""
+        """Sum Σ collect(block): within each part in order, then over parts in order.
+
+        Parameters
+        ----------
+        collect : callable
+            Function of a block that returns its statistics.
+        blocks : Blocks
+            The data.
+
+        Returns
+        -------
+        statistics
+            Their sum.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Serial:
-    """Single-threaded engine: the reference that every other engine equals bit for bit."""
+    """Single-threaded engine: the reference that every other engine equals bit for bit.
+
+    See Also
+    --------
+    Threads : Several threads.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> model = lk.Poisson(1.0)
+    >>> lk.core.Serial().total(lambda block: model.collect(block.x), lk.core.Blocks.of([[1], [2], [6]])).total_weight
+    3.0
+    """
 
     def total(self, collect: Callable[[Block], S], blocks: Blocks) -> S:
-        """Σ collect(block), in order."""
+        """Sum Σ collect(block), in order.
+
+        Parameters
+        ----------
+        collect : callable
+            Function of a block that returns its statistics.
+        blocks : Blocks
+            The data.
+
+        Returns
+        -------
+        statistics
+            Their sum.
+        """
         with one_blas_thread():
             return _join(part_total(collect, part) for part in blocks.parts)
 
@@ -48,6 +98,17 @@ class Serial:
 class Threads:
     """Multithreaded engine; NumPy, BLAS and compiled loops release the lock.
 
+    Parameters
+    ----------
+    workers : int, optional
+        Number of threads; None is the number of cores.
+
+    See Also
+    --------
+    Serial : One thread.
+
+    Examples
+    --------
     >>> from likely.core.engine import Serial, Threads
     >>> Threads(2).workers
     2
@@ -60,7 +121,20 @@ class Threads:
             raise DomainError(sentence("Threads", "at least one worker is needed", self.workers))
 
     def total(self, collect: Callable[[Block], S], blocks: Blocks) -> S:
-        """Σ collect(block), in an order that does not depend on which thread finishes first."""
+        """Sum Σ collect(block), in an order that does not depend on which thread finishes first.
+
+        Parameters
+        ----------
+        collect : callable
+            Function of a block that returns its statistics.
+        blocks : Blocks
+            The data.
+
+        Returns
+        -------
+        statistics
+            Their sum.
+        """
         with one_blas_thread():
             return _join(ordered_map(lambda part: part_total(collect, part), blocks.parts, self.workers or cores()))
 

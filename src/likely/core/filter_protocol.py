@@ -60,13 +60,36 @@ def as_filter(model: Any) -> Any:
 
 
 def step(model: Any, belief: Any, y: Rows, inputs: ArrayLike | None = None) -> tuple[Any, float]:
-    """One filter step: the belief after an observation, and log p(y | past observations). The first belief is None.
+    """One filter step: the belief after an observation, and its predictive log-density.
 
-    `model` is a value such as `HMM`, a fitted estimator of one, or an online learner: an estimator with
-    `partial_fit`, whose belief is the estimator so far, or a conjugate prior, whose belief is the posterior so far.
-    `inputs` are those of this observation, for filters that take some: the control inputs of a `LinearGaussian`, the
-    covariates of an HMM, the time of an observation of a `LinearSDE`.
+    The log-density is log p(y | past observations).
 
+    Parameters
+    ----------
+    model : value or estimator
+        A value such as `HMM`, a fitted estimator of one, or an online learner: an estimator with `partial_fit`, whose
+        belief is the estimator so far, or a conjugate prior, whose belief is the posterior so far.
+    belief : belief or None
+        The belief so far; None before the first observation.
+    y : array-like (d,)
+        The observation; NaN is a missing value.
+    inputs : array-like, optional
+        Inputs of this observation, for filters that take some: the control inputs of a `LinearGaussian`, the covariates
+        of an HMM, the time of an observation of a `LinearSDE`.
+
+    Returns
+    -------
+    belief : belief
+        The belief after the observation.
+    log_prob : float
+        Its predictive log-density.
+
+    See Also
+    --------
+    follow : Steps over a stream.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0))
     >>> belief = None

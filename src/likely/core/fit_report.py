@@ -28,8 +28,41 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FitReport(Described):
-    """Result and diagnostics of a fit. `converged` is True only if the objective converged within `max_iter` passes.
+    """Result and diagnostics of a fit.
 
+    Parameters
+    ----------
+    model : value
+        The fitted model.
+    stats : statistics
+        Its statistics of the data.
+    prior : Prior or None
+        The prior that was used.
+    converged : bool
+        True only if the objective converged within `max_iter` passes.
+    reason : str
+        Why the fit ended.
+    trace : list of float
+        The objective after each pass, including the log prior.
+    held_out : list of float
+        Mean log-likelihood of held-out rows after each pass.
+    stopped_early : bool, default False
+        Early stopping: the held-out log-likelihood did not improve.
+    runs : tuple of Run
+        One per initial model, where there were several.
+    agreement : float, optional
+        Agreement of the partitions found by the runs: 1 if they are all the same.
+    reseeded : int, default 0
+        Number of empty components that were reinitialized.
+    streaming : bool, default False
+        One step of online learning: convergence is not expected.
+
+    See Also
+    --------
+    fit : Returns it.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> print(lk.fit(lk.Gaussian([0.0], 1.0), np.array([[1.0], [3.0]])))
     Gaussian: converged after 1 refit: closed form: nothing was hidden
@@ -93,7 +126,13 @@ class FitReport(Described):
         return (max(reached) - min(reached)) / max(float(self.stats.total_weight), 1e-300)
 
     def require_converged(self) -> FitReport:
-        """This report, or an error if the objective did not converge."""
+        """This report, or an error if the objective did not converge.
+
+        Returns
+        -------
+        FitReport
+            This report.
+        """
         if not self.converged:
             raise NotConverged(
                 sentence(
@@ -103,7 +142,13 @@ class FitReport(Described):
         return self
 
     def describe(self) -> Description:
-        """Convergence, objective, effective counts, and what several initial models reached."""
+        """Convergence, objective, effective counts, and what several initial models reached.
+
+        Returns
+        -------
+        Description
+            Facts; prints as text, and renders as HTML or Markdown.
+        """
         how = "converged" if self.converged else "stopped early" if self.stopped_early else "NOT converged"
         how = f"{how} after {counted(self.iterations, 'refit')}"
         title = f"{type(self.model).__name__}: {'learning from a stream' if self.streaming else how}: {self.reason}"

@@ -14,12 +14,43 @@ from likely.core.protocols import AnyPrior
 def online_em(
     model: Any, blocks: Iterable[Any], *, step: float | Callable[[int], float] = 1.0, prior: AnyPrior | None = None
 ) -> Iterator[Any]:
-    """Yield the model after each block of a stream (Robbins and Monro; Cappé and Moulines for latent variables).
+    """Online EM: the model after each block of a stream.
 
-    The running statistic is A_t = (1 − η_t) A_{t−1} + η_t s_t. `step` is a function t → η_t in (0, 1]
-    with η_1 = 1, or an exponent a for η_t = t^−a: with 1 all rows have equal weight, so that complete data
-    give the batch estimate; with 0.6 the early statistics of an EM model are forgotten faster; 0 uses
-    the last block only.
+    The running statistic is A_t = (1 − η_t) A_{t−1} + η_t s_t.
+
+    Parameters
+    ----------
+    model : Learnable
+        The initial model.
+    blocks : iterable
+        Blocks of rows.
+    step : float or callable, default 1.0
+        A function t → η_t in (0, 1] with η_1 = 1, or an exponent a for η_t = t^−a: with 1 all rows have equal weight,
+        so that complete data give the batch estimate; with 0.6 the early statistics of an EM model are forgotten
+        faster; 0 uses the last block only.
+    prior : Prior, {"weak"} or None
+        Prior of the parameters; None is maximum likelihood.
+
+    Yields
+    ------
+    model
+        The model after each block.
+
+    See Also
+    --------
+    fit : Several passes over the same data.
+
+    References
+    ----------
+    Robbins and Monro (1951); Cappé and Moulines (2009).
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> for model in lk.online_em(lk.Poisson(1.0), [[[1], [2]], [[6]]]):
+    ...     print(model.rate)
+    [1.5]
+    [3.]
     """
     rate = step if callable(step) else _power(step)
     stats, last = None, 1.0

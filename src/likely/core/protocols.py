@@ -25,7 +25,19 @@ D = TypeVar("D")
 @complete
 @runtime_checkable
 class Prior(Protocol[T, D]):
-    """Conjugate prior of a family of distributions; a posterior is a prior again."""
+    """Protocol of conjugate priors of a family of distributions; a posterior is a prior again.
+
+    See Also
+    --------
+    Beta : A prior of probabilities.
+    NormalInverseWishart : A prior of mean and covariance.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> isinstance(lk.Beta(1.0, 1.0), lk.Prior), isinstance(lk.Gaussian([0.0], 1.0), lk.Prior)
+    (True, False)
+    """
 
     def update(self, stats: T, /) -> Self:
         """The posterior given sufficient statistics, of the same type: `update(a + b)` equals `update(a).update(b)`."""
@@ -55,7 +67,19 @@ class Prior(Protocol[T, D]):
 @complete
 @runtime_checkable
 class Density(Protocol[X]):
-    """A probability distribution of x: log-density and sampling."""
+    """Protocol of probability distributions: log-density and sampling.
+
+    See Also
+    --------
+    Learnable : Densities that can be fitted.
+    ConditionalDensity : Densities of a target given regressors.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> isinstance(lk.Gaussian([0.0], 1.0), lk.Density)
+    True
+    """
 
     def log_prob(self, x: X, /) -> Array:
         """Log-density log p(x) of each row: (n,), or (n, K) for a stack of K distributions."""
@@ -69,7 +93,24 @@ class Density(Protocol[X]):
 @complete
 @runtime_checkable
 class Learnable(Density[X], Protocol[X, S]):
-    """A density with additive sufficient statistics: `collect` (E-step), `+`, `refit` (M-step)."""
+    """Protocol of densities with additive sufficient statistics: `collect` (E-step), `+`, `refit` (M-step).
+
+    See Also
+    --------
+    Density : Log-density and sampling only.
+    fit : Fits any of them.
+
+    References
+    ----------
+    Dempster, Laird and Rubin (1977); Neal and Hinton (1998).
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> model = lk.Poisson(1.0)
+    >>> isinstance(model, lk.Learnable), model.refit(model.collect([[1], [2]]) + model.collect([[6]])).rate
+    (True, array([3.]))
+    """
 
     def collect(self, x: X, weight: Array | None = None) -> S:
         """Sufficient statistics of weighted rows; latent variables contribute their expectation under this model."""
@@ -95,10 +136,21 @@ class Learnable(Density[X], Protocol[X, S]):
 @complete
 @runtime_checkable
 class ConditionalDensity(Protocol[S]):
-    """A density p(y | x) of a target given regressors, with additive sufficient statistics.
+    """Protocol of densities p(y | x) of a target given regressors, with additive sufficient statistics.
 
     `likely.linear_model.Conditional` makes one a density of rows (y, x), which mixtures and HMMs take as a component
     or an emission.
+
+    See Also
+    --------
+    Density : Densities of rows.
+    Conditional : A conditional density as a density of rows.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> isinstance(lk.linear_model.GaussianRegression([1.0], 1.0), lk.ConditionalDensity)
+    True
     """
 
     def given(self, x: Rows, /) -> Any:
@@ -110,7 +162,13 @@ class ConditionalDensity(Protocol[S]):
         ...
 
     def sample(self, x: Rows, rng: Generator, /) -> Array:
-        """One sample of y for each row of x: (n, m); a stack gives (n, K, m)."""
+        """One sample of y for each row of x.
+
+        Returns
+        -------
+        ndarray (n, m)
+            Samples; (n, K, m) for a stack of K members.
+        """
         ...
 
     def collect(
@@ -136,7 +194,21 @@ class ConditionalDensity(Protocol[S]):
 @complete
 @runtime_checkable
 class Classifier(Protocol):
-    """A probabilistic classifier: decisions, the reject option, combination and evaluation need log-posteriors only."""
+    """Protocol of probabilistic classifiers.
+
+    Decisions, the reject option, combination and evaluation need log-posteriors only.
+
+    See Also
+    --------
+    decide : Decisions of least expected cost.
+    BayesClassifier : A classifier with a density per class.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> isinstance(lk.BayesClassifier(), lk.Classifier)
+    True
+    """
 
     def log_posterior(self, x: Rows, /) -> Array:
         """Log posterior probabilities log p(c | x) for each row (n, C); the exponentials of each row sum to 1."""

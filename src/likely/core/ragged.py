@@ -20,8 +20,24 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ragged(Value):
-    """Sequences of unequal length: `values` holds the concatenated frames, `offsets` the start of each sequence.
+    """Sequences of unequal length, stored one after the other.
 
+    Parameters
+    ----------
+    values : ndarray (T, …) or Columns
+        The frames of all sequences: numbers or strings, or Columns of T rows.
+    offsets : ndarray of int (n + 1,)
+        Sequence i is `values[offsets[i]:offsets[i + 1]]`.
+    names : tuple of str, optional
+        Column names of frames given as data frames.
+
+    See Also
+    --------
+    Columns : Named arrays.
+    with_covariates : Sequences with covariates.
+
+    Examples
+    --------
     >>> r = Ragged.from_list([[1.0, 2.0, 3.0], [4.0]])
     >>> len(r), r[1].tolist(), r.lengths.tolist()
     (2, [4.0], [3, 1])
@@ -67,20 +83,42 @@ class Ragged(Value):
 
     @classmethod
     def from_list(cls, sequences: Iterable[Any]) -> Self:
-        """Concatenate a list of arrays (T_i,) or (T_i, D); an empty list is allowed."""
+        """Concatenate a list of sequences; an empty list is allowed.
+
+        Parameters
+        ----------
+        sequences : iterable of arrays (T_i,) or (T_i, D)
+            The sequences.
+        """
         return cls._cut(*from_iterable(sequences))
 
     @classmethod
     def from_table(
         cls, table: Any, id: Any, time: ArrayLike | None = None, columns: Any = None
     ) -> tuple[Ragged, NDArray[Any]]:
-        """Sequences of a long-format table (one row per frame), and their ids (n,) in order of first appearance.
+        """Sequences of a long-format table, which has one row per frame.
 
-        - **table**: a data frame, a dict of columns, Columns, or a matrix whose columns go by number.
-        - **id** identifies the sequence of a row, in any order; **time** orders the rows of each (a stable sort).
-        - **columns**: one (frames are single values) or several; None takes all others. Numbers become float64 with
-          NaN where missing; with string columns, frames are Columns.
+        Parameters
+        ----------
+        table : data frame, dict, Columns or array-like
+            The table: columns go by name, those of a matrix by number.
+        id : str or int
+            The column that identifies the sequence of a row, in any order.
+        time : str or int, optional
+            The column that orders the rows of each sequence (a stable sort).
+        columns : str, int or sequence, optional
+            One column (frames are single values) or several; None takes all others. Numbers become float64 with NaN
+            where missing; with string columns, frames are Columns.
 
+        Returns
+        -------
+        sequences : Ragged
+            The sequences.
+        ids : ndarray (n,)
+            Their identifiers, in order of first appearance.
+
+        Examples
+        --------
         >>> r, ids = Ragged.from_table({"who": ["b", "a", "b"], "t": [2, 1, 1], "x": [5, 6, 7]}, "who", "t")
         >>> ids.tolist(), r[0].tolist()
         (['b', 'a'], [7.0, 5.0])
@@ -90,7 +128,13 @@ class Ragged(Value):
 
     @classmethod
     def joined(cls, several: Sequence[Ragged]) -> Ragged:
-        """Concatenate the sequences of several Ragged."""
+        """Concatenate the sequences of several Ragged.
+
+        Parameters
+        ----------
+        several : sequence of Ragged
+            What is concatenated.
+        """
         frames, _ = joined([one.values for one in several])
         names = {one.names for one in several if len(one.values)}
         lengths = np.concatenate([np.empty(0, np.intp), *(one.lengths for one in several)])
@@ -140,8 +184,20 @@ class Ragged(Value):
     # ------------------------------------------------------------------ going on
 
     def map(self, f: Callable[[Any], Any]) -> Ragged:
-        """The same sequences with f applied to all frames at once; f must keep their number and order.
+        """The same sequences with a function applied to all frames at once.
 
+        Parameters
+        ----------
+        f : callable
+            Function of the frames (T, …); it must keep their number and order.
+
+        Returns
+        -------
+        Ragged
+            The new sequences.
+
+        Examples
+        --------
         >>> Ragged.from_list([[1.0, 2.0], [3.0]]).map(np.sqrt)[1].round(3).tolist()
         [1.732]
         """
@@ -153,7 +209,18 @@ class Ragged(Value):
         return Ragged.trusted(values=_locked(values), offsets=self.offsets)
 
     def weights(self, weight: ArrayLike) -> Array | None:
-        """Weights per sequence (n,) repeated for each frame (T,); None stays None."""
+        """Weights per sequence repeated for each frame.
+
+        Parameters
+        ----------
+        weight : array-like (n,) or None
+            Weight per sequence.
+
+        Returns
+        -------
+        ndarray (T,) or None
+            Weight per frame; None stays None.
+        """
         per_sequence = weights(weight, len(self), "Ragged")
         return None if per_sequence is None else np.repeat(per_sequence, self.lengths, axis=0)
 

@@ -25,11 +25,24 @@ SIZE = 10_000  # number of rows: enough for hundreds of seeds, and distances tak
 
 @dataclass(frozen=True, eq=False)
 class Sketch(Addable, Value):
-    """The `size` distinct rows of smallest hash, ordered by hash, each with the total weight of its duplicates.
+    """Sketch of rows: the distinct rows of smallest hash, each with the total weight of its duplicates.
 
     `+` keeps the smallest of both, `*` scales weights: a commutative monoid, like every statistic. A row in the sketch
     was never dropped before, so its weight is complete.
 
+    Parameters
+    ----------
+    rows : array-like, Columns or Ragged
+        The m rows, of the type of the input, ordered by hash.
+    weight : array-like (m,)
+        Their weights, positive.
+    hashes : ndarray (m,)
+        Their hashes, increasing.
+    size : int
+        Largest m.
+
+    Examples
+    --------
     >>> s = Sketch.of(np.array([[1.0], [2.0], [1.0]]), size=2)
     >>> sorted(zip(s.rows[:, 0].tolist(), s.weight.tolist()))
     [(1.0, 2.0), (2.0, 1.0)]
@@ -54,9 +67,16 @@ class Sketch(Addable, Value):
 
     @classmethod
     def of(cls, x: Rows, weight: ArrayLike | None = None, size: int = SIZE, whose: str = "fit") -> Self:
-        """The sketch of rows: an array of numbers (NaN too) or categories, Columns, Ragged or a sparse matrix.
+        """The sketch of rows.
 
         Infinite values raise an error here, in the name of `whose`, since row numbers are lost in the sketch.
+
+        Parameters
+        ----------
+        x : array-like, Columns, Ragged or sparse matrix
+            Rows of numbers (NaN too) or categories.
+        size : int
+            Largest number of rows that are kept.
         """
         if not _is_size(size):
             raise DomainError(sentence("Sketch", "size must be a positive integer", size))

@@ -13,7 +13,21 @@ from likely.core.value import Value
 
 @runtime_checkable
 class Stats(Protocol):
-    """Sufficient statistics as a commutative monoid: `+` merges two data sets, `*` scales all weights (forgetting)."""
+    """Protocol of sufficient statistics, which add.
+
+    They are a commutative monoid: `+` merges two data sets, `*` scales all weights (forgetting).
+
+    See Also
+    --------
+    Learnable : Densities that collect them.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> stats = lk.Poisson(1.0).collect([[1], [2], [6]])
+    >>> isinstance(stats, lk.Stats), (stats + stats * 0.5).total_weight, stats.complete
+    (True, 4.5, True)
+    """
 
     @property
     def complete(self) -> bool:

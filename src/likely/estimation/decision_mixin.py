@@ -76,24 +76,38 @@ class Deciding(ClassifierMixin):
         reject_below: float | None = None, novelty: float | None = None, class_prior: ClassPriorLike = None,
         full: bool = False,
     ) -> Any:  # fmt: skip
-        """Decide about each row: the action of smallest expected cost, or a rejection.
+        """Decide about each row: the action of least expected cost, or a rejection.
 
         The expected cost of action a is Σ_c cost[a, c] p(c | x). Arguments that are None default to the parameters of
         the classifier; without costs the loss is 0/1, so that the most probable class is chosen.
 
-        - **X**: rows (n, d).
-        - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
-          {action: {class: cost}} may name them. Further actions beyond the classes are possible, such as "ask".
-        - **reject_cost**: the cost of rejection: a row is rejected if every action has a larger expected cost.
-        - **reject_below**: a row is rejected if its largest posterior is smaller than this probability.
-        - **novelty**: a false-alarm rate, of generative classifiers: a row is novel (an outlier) if p(x) is
-          smaller than for all but this share of held-out training rows, and wherever p(x) = 0.
-        - **class_prior**: class probabilities in place of those of training: "uniform", numbers in the order of
-          `classes_`, or a dict by label.
-        - **full**: True gives a `Decisions` instead: choices with expected costs, posteriors, runner-up and reasons.
+        Parameters
+        ----------
+        cost : Cost, matrix (A, C) or dict, optional
+            Cost of each action (row) for each true class (column), in the order of `classes_`; a `Cost`, a data frame
+            or {action: {class: cost}} may name them. Further actions beyond the classes are possible, such as "ask".
+        reject_cost : float, optional
+            Cost of rejecting: a row is rejected if every action has a larger expected cost.
+        reject_below : float, optional
+            A row is rejected if its largest posterior probability is below it.
+        novelty : float, optional
+            False-alarm rate, of generative classifiers: a row is novel (an outlier) if p(x) is smaller than for all but
+            this share of held-out training rows, and wherever p(x) = 0.
+        class_prior : {"uniform"}, array-like (C,) or dict, optional
+            Class probabilities in place of those of training: in the order of `classes_`, or by label.
+        full : bool, default False
+            Return `Decisions`: choices with expected costs, posteriors, runner-up and reasons.
 
-        Returns an array (n,) of objects: a label of `classes_`, the name of a further action, `lk.REJECT` for a
-        rejected row, or `lk.NOVEL` for an outlier. Compare with `is` or `==`.
+        Returns
+        -------
+        ndarray (n,) or Decisions
+            Per row a label of `classes_`, the name of a further action, `lk.REJECT` for a rejected row, or `lk.NOVEL`
+            for an outlier; compare with `is` or `==`.
+
+        See Also
+        --------
+        decide : Decisions from posterior probabilities.
+        Cost : Cost tables.
         """
         check_is_fitted(self)
         cost = getattr(self, "cost", None) if cost is None else cost
@@ -112,7 +126,20 @@ class Deciding(ClassifierMixin):
         )  # fmt: skip
 
     def predict_frame(self, X: Any, **how: Any) -> Any:
-        """Decisions, their expected costs and all posteriors as a data frame of the same library as X."""
+        """Decisions, their expected costs and all posteriors as a data frame of the same library as X.
+
+        Parameters
+        ----------
+        X : data frame (n, d)
+            Samples.
+        **how : settings
+            Settings of `decide`.
+
+        Returns
+        -------
+        data frame
+            One row per sample: "decision", "cost", and "p(class)" per class.
+        """
         import narwhals as nw
 
         frame = nw.from_native(X, eager_only=True)

@@ -24,20 +24,44 @@ def estimate(
     distribution: Any, x: Rows, rule: str = "maximum likelihood", *, prior: AnyPrior | None = None,
     weight: ArrayLike | None = None,
 ) -> Any:  # fmt: skip
-    """Estimate a distribution from weighted rows x, by one of seven rules (Ney 3.4, 3.8, Herbst 2.1).
+    """Estimate a distribution from weighted rows, by one of seven rules.
 
-    `distribution` is a class, such as `Gaussian`, or a value, which also gives the kind and the initial parameters.
+    - "maximum likelihood": the parameters that maximize the likelihood.
+    - "moments": the distribution has the rows' mean and variance.
+    - "unbiased": unbiased estimates (weights are frequencies).
+    - "map": the mode of the posterior.
+    - "posterior mean", "posterior median": mean and median of the parameters.
+    - "predictive": the posterior predictive distribution of the next row.
 
-    - **"maximum likelihood"**: the parameters that maximize the likelihood.
-    - **"moments"**: the distribution has the rows' mean and variance.
-    - **"unbiased"**: unbiased estimates (weights are frequencies).
-    - **"map"**: the mode of the posterior.
-    - **"posterior mean", "posterior median"**: mean and median of the parameters.
-    - **"predictive"**: the posterior predictive distribution of the next row.
+    Parameters
+    ----------
+    distribution : type or value
+        A class, such as `Gaussian`, or a value, which also gives the kind and the initial parameters.
+    x : array-like (n, d)
+        Rows; NaN is a missing value.
+    rule : str, default "maximum likelihood"
+        The rule; capitals do not matter. "ml" and "mle" are maximum likelihood, and "posterior mode" is "map".
+    prior : Prior or {"weak"}, optional
+        Prior of the parameters, which the last four rules need.
+    weight : array-like (n,), optional
+        Weight per row: k equals k copies.
 
-    The last four need a `prior`, or "weak". Capitals do not matter; "ml" and "mle" are maximum likelihood, and
-    "posterior mode" is "map".
+    Returns
+    -------
+    value
+        The estimated distribution.
 
+    See Also
+    --------
+    fit : Fits any model, with a report.
+    Prior : Conjugate priors.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Ney, lecture notes, 3.4 and 3.8; Herbst and du Preez, lecture notes, 2.1.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> coin = [[1], [1], [1]]
     >>> estimate(lk.Bernoulli, coin).probs
