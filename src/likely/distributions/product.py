@@ -42,7 +42,7 @@ class Product(Distribution):
 
     References
     ----------
-    Ney, lecture notes, 2.6.
+    Ney, lecture notes, 1.5 and 2.6.1.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class Bernoulli(Distribution):
 
     References
     ----------
-    Bishop (2006), chapter 2; Ney, lecture notes, 1.4.
+    Bishop (2006), chapter 2; Ney, lecture notes, 2.6.1.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class Categorical(Distribution):
 
     References
     ----------
-    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 1.2; Ney, lecture notes, 1.4.
+    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 1.2; Ney, lecture notes, 1.3.
 
     Examples
     --------

@@ -74,8 +74,7 @@ class Dirichlet(Distribution):
 
     References
     ----------
-    Bishop (2006), chapter 2; Minka (2000); Herbst and du Preez, lecture notes, 2.2; Herbst and du Preez, lecture notes,
-    2.1.
+    Bishop (2006), chapter 2; Minka (2000); Herbst and du Preez, lecture notes, 2.1 and 2.2.
 
     Examples
     --------

@@ -76,7 +76,7 @@ class Multinomial(Distribution):
 
     References
     ----------
-    Bishop (2006), chapter 2; Ney, lecture notes, 1.4.
+    Bishop (2006), chapter 2; Ney, lecture notes, 1.5 and 3.4.
 
     Examples
     --------

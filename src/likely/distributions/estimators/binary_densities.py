@@ -55,7 +55,7 @@ class BernoulliDensity(DensityEstimator):
 
     References
     ----------
-    Bishop (2006), chapter 2; Ney, lecture notes, 1.4.
+    Bishop (2006), chapter 2; Ney, lecture notes, 2.6.1.
 
     Examples
     --------

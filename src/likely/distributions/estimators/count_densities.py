@@ -379,7 +379,7 @@ class MultinomialDensity(DensityEstimator):
 
     References
     ----------
-    Bishop (2006), chapter 2; Ney, lecture notes, 1.4.
+    Bishop (2006), chapter 2; Ney, lecture notes, 1.5 and 3.4.
 
     Examples
     --------

@@ -83,7 +83,7 @@ class GaussianDensity(DensityEstimator):
 
     References
     ----------
-    Bishop (2006), chapter 2; Ney, lecture notes, 3.5 and 3.8.
+    Bishop (2006), chapter 2; Ney, lecture notes, 1.4, 3.4, 3.5 and 3.8.
 
     Examples
     --------

@@ -88,7 +88,7 @@ class Gaussian(Algebra):
 
     References
     ----------
-    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3; Ney, lecture notes, 1.5.
+    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3; Ney, lecture notes, 1.4.
 
     Examples
     --------

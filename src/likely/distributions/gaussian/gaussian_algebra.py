@@ -58,7 +58,7 @@ class Algebra(Distribution):
 
         References
         ----------
-        Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3.1.
+        Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3.
 
         Examples
         --------
@@ -128,7 +128,7 @@ class Algebra(Distribution):
 
         References
         ----------
-        Bishop (2006), chapter 2.
+        Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3.2.
         """
         A, b = self._map(matrix, offset, "Gaussian.posterior")
         R, S = _noise(noise, len(A), "Gaussian.posterior"), self._shared_matrix()

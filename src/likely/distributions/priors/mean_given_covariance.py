@@ -43,7 +43,7 @@ class MeanGivenCovariance(Value):
 
     References
     ----------
-    Bishop (2006), chapter 2.
+    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3.5.
 
     Examples
     --------

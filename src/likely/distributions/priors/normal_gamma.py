@@ -51,7 +51,7 @@ class NormalGamma(Value):
 
     References
     ----------
-    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3.
+    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3.5.
 
     Examples
     --------

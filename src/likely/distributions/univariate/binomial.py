@@ -52,7 +52,7 @@ class Binomial(KnownTrials, ColumnDistribution):
 
     References
     ----------
-    Bishop (2006), chapter 2; Ney, lecture notes, 1.4; Herbst and du Preez, lecture notes, 2.1.
+    Bishop (2006), chapter 2; Ney, lecture notes, 1.5; Herbst and du Preez, lecture notes, 2.1.
 
     Examples
     --------

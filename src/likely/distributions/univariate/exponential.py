@@ -35,10 +35,6 @@ class Exponential(FeatureDistribution):
     Lomax : The predictive distribution.
     ExponentialDensity : The estimator.
 
-    References
-    ----------
-    Ney, lecture notes, 1.5.
-
     Examples
     --------
     >>> Exponential(2.0).log_prob([0.0, 1.0, -1.0]).round(4)

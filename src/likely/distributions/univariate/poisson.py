@@ -71,7 +71,7 @@ class Poisson(Distribution):
 
     References
     ----------
-    Ney, lecture notes, 1.5.
+    Ney, lecture notes, 1.5 and 3.4.
 
     Examples
     --------

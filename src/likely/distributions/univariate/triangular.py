@@ -60,7 +60,7 @@ class Triangular(ValueDistribution):
 
     References
     ----------
-    Ney, lecture notes, 1.5.
+    Ney, lecture notes, 1.3.
 
     Examples
     --------

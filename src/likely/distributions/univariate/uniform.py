@@ -44,7 +44,7 @@ class Uniform(ColumnDistribution):
 
     References
     ----------
-    Ney, lecture notes, 1.5.
+    Ney, lecture notes, 1.3.
 
     Examples
     --------
