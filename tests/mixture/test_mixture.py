@@ -376,3 +376,16 @@ def test_weights_under_a_prior_are_its_posterior_mode(alpha):
 def test_a_prior_of_no_prior_is_refused(given, name):
     with pytest.raises(DomainError, match=rf"{name} must be a prior or None, got .*pass a prior such as"):
         MixturePrior(**given)
+
+
+def test_scores_of_components_are_not_written_to(monkeypatch):
+    """A component of another package may return an array that it keeps, or a read-only one."""
+    m, x = Mixture([0.3, 0.7], Poisson([[1.0], [6.0]])), np.array([[0.0], [3.0], [9.0]])
+    known, stats = m.log_prob(x), m.collect(x)
+    kept = np.array(m.components.log_prob(x))
+    before = kept.copy()
+    kept.setflags(write=False)
+    monkeypatch.setattr(Poisson, "log_prob", lambda self, x: kept)
+    np.testing.assert_array_equal(m.log_prob(x), known)
+    np.testing.assert_array_equal(m.collect(x).counts, stats.counts)
+    np.testing.assert_array_equal(kept, before)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.stats import AdditiveStats
 from likely.distributions.binary.bernoulli import Trials
 from likely.distributions.binary.sign_products import SignSums
 from likely.distributions.categorical.categorical import LevelCounts
@@ -34,8 +35,20 @@ class Canceled(ArithmeticError):
 
 @singledispatch
 def without(stats: Any, part: Any) -> Any:
-    """Statistics of all rows except those of `part`, which must be among them: without(a + b, b) is a."""
-    raise TypeError(f"{type(stats).__name__} cannot be subtracted")
+    """Statistics of all rows except those of `part`, which must be among them: without(a + b, b) is a.
+
+    Statistics of another package that are not sums are not subtracted: they are collected anew.
+    """
+    raise Canceled
+
+
+@without.register
+def _(stats: AdditiveStats, part: Any) -> Any:
+    rest = {name: np.asarray(a - getattr(part, name)) for name, a in stats.field_values().items()}
+    for name, a in stats.field_values().items():
+        rest[name] = np.where(np.abs(rest[name]) > NOTHING * np.abs(a), rest[name], 0.0)
+        _refuse_canceled(np.abs(a), np.abs(rest[name]), rest[name] != 0)
+    return stats.trusted(**rest)
 
 
 @without.register

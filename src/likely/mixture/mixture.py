@@ -263,7 +263,10 @@ class Mixture(Distribution):
         return best
 
     def log_joint_block(self, block: Any) -> Array:
-        out = self._score(_as_float64(block))
+        z = _as_float64(block)
+        if not self._scores_blocks:  # of another package, perhaps: its array may be cached, or read-only
+            return np.asarray(self.components.log_prob(z) + self._log_weights)
+        out: Array = self.components.log_prob_block(z)
         out += self._log_weights
         return out
 
@@ -285,9 +288,9 @@ class Mixture(Distribution):
         return np.asarray(joint.max(axis=-1))
 
     @cached_property
-    def _score(self) -> Callable[[Any], Array]:
-        """log p_k(x) of the rows of a block (n, K), without cutting it into blocks again."""
-        return getattr(self.components, "log_prob_block", self.components.log_prob)
+    def _scores_blocks(self) -> bool:
+        """Whether components have `log_prob_block`: of one block, without cutting it again, an array of its own."""
+        return hasattr(self.components, "log_prob_block")
 
     def _log_prob_per_mixture(self, joint: Array) -> Array:
         """Log-density of each row under each mixture of a stack (n, C)."""
