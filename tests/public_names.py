@@ -55,16 +55,21 @@ def _function(attribute: Any) -> Any:
     return attribute.func if isinstance(attribute, cached_property) else attribute
 
 
-def untyped() -> list[str]:
-    """Parameters and results of public signatures whose type contains Any, such as "KMeans.fit: y"."""
-    found = []
+def signature_parts() -> dict[str, str]:
+    """The types of parameters and results in public signatures, by names such as "KMeans.fit: y"."""
+    found = {}
     for owner, function in public_functions(plots=True, internal=False):
         signature = inspect.signature(function)
-        kinds = {p.name: p.annotation for p in signature.parameters.values()}
+        kinds = {name: parameter.annotation for name, parameter in signature.parameters.items()}
         for part, kind in {**kinds, "result": signature.return_annotation}.items():
-            if isinstance(kind, str) and re.search(r"\bAny\b", kind):
-                found.append(f"{owner}: {part}")
+            if isinstance(kind, str):
+                found[f"{owner}: {part}"] = kind
     return found
+
+
+def untyped(parts: dict[str, str]) -> list[str]:
+    """Those whose type contains Any."""
+    return [name for name, kind in parts.items() if re.search(r"\bAny\b", kind)]
 
 
 def stub(space: str) -> str:
