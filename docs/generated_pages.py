@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from functools import cached_property
-from importlib import import_module
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
+import likely
 from likely.core.value import INTERNAL as OF_VALUES
 from likely.estimation.component import INTERNAL as OF_COMPONENTS
 from likely.names import SPACES as NAMESPACES
@@ -27,8 +27,7 @@ INDEX = """# API reference
 
 def public(path: str) -> Any:
     """The object of a name such as "metrics.purity"."""
-    space, _, name = f"likely.{path}".rpartition(".")
-    return getattr(import_module(space), name)
+    return reduce(getattr, path.split("."), likely)
 
 
 def first_sentence(thing: Any) -> str:

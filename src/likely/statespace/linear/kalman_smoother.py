@@ -1,6 +1,7 @@
 """Rauch–Tung–Striebel smoother: means, covariances and lag-one covariances of the states given all frames.
 
-The recursion is in `_loops.py`: `smooth_pass`; that of short sequences is in `short_sequences.py`.
+The recursion is in `_loops.py`: `smooth_pass`; that of short sequences is in `short_sequences.py`, and another one,
+for observations without noise, in `disturbance_smoother.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DataError, sentence
+from likely.statespace.linear.disturbance_smoother import is_noiseless, is_unstable, smooth_noiseless
 from likely.statespace.linear.kalman_filter import ME, FilterOutput, Series, equal_runs, filter_part, read_only
 from likely.statespace.linear.short_sequences import loop_for, smooth_short
 
@@ -40,9 +42,30 @@ def smooth_part(
             smooth_pass(*frames, some.diffuse_end, some.means, some.roots, some.is_steady, *to, *back)
             if n:
                 smooth_diffuse_pass(*frames, some.means, some.diffuse_end, *some.diffuse_part, *back, *to)
+    if is_noiseless(model):
+        _smooth_unstable(model, series, filtered, out, cov, lag)
     if lag_one:
         lag[series.offsets[:-1][np.diff(series.offsets) > 0]] = 0.0
     return filtered, out, cov, lag
+
+
+def _smooth_unstable(model: Any, series: Series, filtered: FilterOutput, out: Array, cov: Array, lag: Array) -> None:
+    """Smooth sequences of observations without noise anew in which errors of the first recursion grow."""
+    from likely.statespace.linear import _loops as kalman
+
+    m, d = model.matrices, model.states
+    for n in np.flatnonzero(np.diff(series.offsets) > 1).tolist():
+        at = slice(*series.offsets[n : n + 2].tolist())
+        part, some = series.cut(n, n + 1), filtered.cut(series, n, n + 1)
+        if not is_unstable(model, part, some):
+            continue
+        is_diffuse = int(some.diffuse_end[0] > 0)
+        back, to = (np.empty((is_diffuse, d)), np.empty((is_diffuse, d, d))), (out[at], cov[at], lag[at])
+        smooth_noiseless(model, part, some, *to, *back)
+        if is_diffuse:
+            frames = m.A, m.N, read_only(part.intercept), read_only(part.offsets), 0
+            diffuse = some.means, some.diffuse_end, *some.diffuse_part
+            loop_for(kalman.smooth_diffuse_pass, model, len(part.y))(*frames, *diffuse, *back, *to)
 
 
 def refuse_unknown(filtered: FilterOutput, series: Series, before: int) -> None:
