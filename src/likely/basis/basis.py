@@ -35,13 +35,7 @@ class Basis(Value):
         return True
 
     def design(self, X: Any) -> Array:
-        """The design matrix: row i is φ(x_i).
-
-        Returns
-        -------
-        ndarray (n, M)
-            Values of the functions, one row per row of X.
-        """
+        """The design matrix: row i is φ(x_i)."""
         return self._evaluated(X, None, int(self.constant))
 
     def n_functions(self, d: int) -> int:

@@ -25,6 +25,7 @@ PARAMETERS: dict[str, Entry] = {
     "actions": ("sequence of str, optional", "Names of the actions; by default those of the classes."),
     "ax": ("matplotlib.axes.Axes, optional", "Axes to draw on; None makes a new figure."),
     "ax_": ("matplotlib.axes.Axes, optional", "Axes of the plot, or an array of them: set by `plot`."),
+    "basis": ("Basis, optional", "Basis functions, such as `lk.basis.Polynomial(3)`; by default columns and constant."),
     "belief": ("belief", "The distribution of the state: the result of `initial_belief`, `predict` or `update`."),
     "bits": ("bool, default False", "Measure in bits instead of nats."),
     "block": ("Block", "Rows with their weights."),
@@ -70,6 +71,7 @@ PARAMETERS: dict[str, Entry] = {
     "prior": ("Prior, optional", "Prior of the parameters; None is maximum likelihood."),
     "q": ("array-like", "Probabilities between 0 and 1."),
     "random_state": ("int, Generator or None", "Seed or random number generator."),
+    "return_std": ("bool, default False", "Also return the standard deviations."),
     "reject_below": ("float, optional", "Reject (REJECT) where the largest posterior probability is below it."),
     "reject_cost": ("float, optional", "Cost of rejecting: chosen where each action costs more."),
     "rng": ("numpy.random.Generator", "Random number generator."),
@@ -117,6 +119,7 @@ RETURNS: dict[str, Entry] = {
     "condition": ("value", "The conditional distribution of the other columns."),
     "decide": ("ndarray (n,) or Decisions", "Labels of the actions of least expected cost, REJECT or NOVEL."),
     "describe": ("Description", "Facts, tables and notes; prints as text, and renders as HTML or Markdown."),
+    "design": ("ndarray (n, M)", "Values of the basis functions, one row per row of the data."),
     "draw": ("value", "A model with sampled parameters."),
     "explain": ("Explanation", "Log-odds of each decision by column, and the value of each column."),
     "entropy": ("float or ndarray (K,)", "The entropy in nats, or bits; per member of a stack."),
@@ -165,6 +168,7 @@ CONSTRUCTED = ("value", "A value of this class.")
 
 # fitted attribute → (type, description)
 ATTRIBUTES: dict[str, Entry] = {
+    "basis_": ("Basis", "The basis functions, with everything placed by the rows."),
     "calibration_": ("calibration map or None", "The map to calibrated posteriors, learned from held-out rows."),
     "calibration_prior_": ("ndarray (C,)", "Class probabilities for which `calibration_` was learned."),
     "class_count_": ("ndarray (C,)", "Weight of each class in training."),
@@ -180,6 +184,7 @@ ATTRIBUTES: dict[str, Entry] = {
     "model_": ("value", "The fitted model."),
     "n_features_in_": ("int", "Number of columns."),
     "n_iter_": ("int", "Number of iterations."),
+    "one_target_": ("bool", "Whether y was one-dimensional, so that predictions are."),
     "point_model_": ("value", "The point estimate, where `model_` is a posterior predictive distribution."),
     "prior_": ("Prior or None", "Prior of the parameters that was used; None is maximum likelihood."),
     "report_": ("FitReport", "How the fit went: objective, iterations, why it stopped."),

@@ -23,6 +23,13 @@ class Conditional(Distribution):
     A stack of K conditional densities is a stack here, so `Mixture(weights, Conditional(stack))` is a mixture of
     regressions, and `HMM(initial, transition, Conditional(stack))` a Markov-switching regression.
 
+    Parameters
+    ----------
+    density : conditional density
+        A value with `given`, `log_prob`, `collect` and `refit`, such as `GaussianRegression`.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> line = lk.linear_model.GaussianRegression([1.0, 2.0], 0.25)
     >>> Conditional(line).log_prob(lk.core.Columns(y=[7.0], x=[[3.0]])).round(4)
@@ -78,7 +85,7 @@ class Conditional(Distribution):
         return ""
 
     def log_prob(self, x: Any) -> Array:
-        """log p(y | x) of rows: (n,), or (n, K) for a stack."""
+        """Conditional log-density log p(y | x) of rows."""
         pairs = _pairs(x)
         return np.asarray(self.density.log_prob(pairs["y"], pairs["x"]))
 

@@ -46,10 +46,18 @@ FLOOR = 1e-14  # of the variance of a target: noise variances below it are round
 class GaussianRegression(Value):
     """Linear regression p(y | x) = N(y | W φ(x), Σ) of m targets on M basis functions   (Bishop 3.1, Herbst 3.1).
 
-    `coefficients` W are (M,) for one target or (m, M), with a leading axis K for a stack; `covariance` Σ of the noise
-    is a number or (m, m), one per member (K,) or (K, m, m), or shared by all members of a stack. NaN in y is
-    unobserved: a row without any target contributes nothing, missing targets among several are integrated out.
+    NaN in y is unobserved: a row without any target contributes nothing, missing targets among several are integrated
+    out.
 
+    Parameters
+    ----------
+    coefficients : array-like (M,), (m, M) or (K, m, M)
+        Coefficients W: (M,) for one target or (m, M), with a leading axis K for a stack.
+    covariance : float or array-like (m, m), (K,) or (K, m, m)
+        Covariance Σ of the noise, one per member of a stack, or shared by all.
+
+    Examples
+    --------
     >>> line = GaussianRegression([1.0, 2.0], 0.25)
     >>> line.given([[3.0]]).mean, line.log_prob([7.0], [[3.0]]).round(4)
     (array([[7.]]), array([-0.2258]))
@@ -129,7 +137,7 @@ class GaussianRegression(Value):
     # ---------------------------------------------------------------- density
 
     def design(self, x: Any) -> Array:
-        """Values of the basis functions (n, M); an entry of x that is missing or infinite is an error."""
+        """Values of the basis functions; an entry of x that is missing or infinite is an error."""
         x = _regressors(x)
         phi = self.basis.design(x)
         if phi.shape[1:] != self.coefficients.shape[-1:]:
@@ -153,7 +161,13 @@ class GaussianRegression(Value):
         return flat.reshape(len(phi), *self.coefficients.shape[:-1])
 
     def log_prob(self, y: Any, x: Any) -> Array:
-        """log p(y | x) of each row: (n,), or (n, K) for a stack; 0 where no target is observed."""
+        """Conditional log-density log p(y | x) of each row; 0 where no target is observed.
+
+        Parameters
+        ----------
+        y : array-like (n,) or (n, m)
+            Targets; NaN is unobserved.
+        """
         return map_rows(lambda block: self._log_prob_block(block["y"], block["x"]), self._paired(y, x), self.members)
 
     def _paired(self, y: Any, x: Any) -> Columns:
@@ -341,7 +355,13 @@ class GaussianRegression(Value):
             warn(Note("GaussianRegression", f"{text}coefficients of minimum norm were taken", columns=columns))
 
     def residual_covariance(self, stats: RegressionStats) -> Array:
-        """The noise covariance of largest likelihood at these coefficients (m, m)."""
+        """The noise covariance of largest likelihood at these coefficients.
+
+        Returns
+        -------
+        ndarray (m, m)
+            Covariance of the residuals.
+        """
         rest = self._residual_root(self._checked(stats))
         scatter = np.swapaxes(rest, -1, -2) @ rest
         return self._regular(scatter / stats.rows[..., None, None], stats)

@@ -43,9 +43,47 @@ class MarkovSwitchingRegression(Value):
     and the hidden Markov model `hmm` has the K^(p+1) runs (s_t, …, s_{t−p}) as its states.
 
     A sample is a sequence of rows, `Ragged(Columns(y=…, x=…))`, x = (g_t, g_{t−1}, …, g_{t−p}, y_{t−1}, …, y_{t−p}); a
-    row whose y is NaN is unobserved. `roles` (q,) says of each entry of β whether it is fixed at 0 (0), shared by
-    all states (1) or switches (2). In a `stationary` chain the first state has the stationary distribution of the
-    transition matrix.
+    row whose y is NaN is unobserved.
+
+    Parameters
+    ----------
+    initial : ndarray (K,)
+        Distribution of the oldest state of the first run.
+    transition : ndarray (K, K)
+        Transition matrix; each row sums to 1.
+    coefficients : ndarray (K, q)
+        Coefficients β of each state.
+    ar : ndarray (K, p)
+        Coefficients φ of the autoregression of each state; without columns there is none.
+    variance : ndarray (K,)
+        Variance σ² of the noise of each state.
+    roles : ndarray (q,)
+        For each entry of β: 0 is fixed at 0, 1 shared by all states, 2 switches.
+    shared_ar : bool
+        Whether all states have one autoregression.
+    tied : bool
+        Whether all states have one noise variance.
+    stationary : bool
+        Whether the first state has the stationary distribution of the transition matrix.
+
+    See Also
+    --------
+    SwitchingRegression : The estimator of these parameters.
+
+    References
+    ----------
+    Hamilton, Time Series Analysis (1994), chapter 22.
+    Hamilton, A new approach to the economic analysis of nonstationary time series, Econometrica 57 (1989).
+
+    Examples
+    --------
+    >>> import numpy as np, likely as lk
+    >>> stay, levels = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.0], [3.0]])
+    >>> half, ones = np.array([0.5, 0.5]), np.ones(2)
+    >>> model = MarkovSwitchingRegression(half, stay, levels, np.zeros((2, 0)), ones, roles=np.array([2.0]))
+    >>> series = lk.Ragged(lk.core.Columns(y=[0.1, 2.9, 3.2], x=np.ones((3, 1))), [0, 3])
+    >>> model.log_prob(series).round(4), model.hmm.viterbi(series).states.values
+    (array([-5.7468]), array([0, 1, 1]))
     """
 
     initial: Annotated[Array, declared.numbers("K", 0)]  # (K,): of the oldest state of the first run
@@ -135,7 +173,18 @@ class MarkovSwitchingRegression(Value):
         )  # fmt: skip
 
     def log_prob(self, x: Ragged) -> Array:
-        """log p(y | x) of each sequence (n,)."""
+        """Conditional log-density log p(y | x) of each sequence.
+
+        Parameters
+        ----------
+        x : Ragged
+            Sequences of rows `Columns(y=…, x=…)`.
+
+        Returns
+        -------
+        ndarray (n,)
+            Log-density per sequence.
+        """
         return self.hmm.log_prob(x)
 
     def in_words(self) -> str:
@@ -159,7 +208,20 @@ class MarkovSwitchingRegression(Value):
         return self._stats(first, pairs, frames, data.moments(rows, sums, products), total)
 
     def labeled(self, data: PreparedRows, labels: Index) -> RegimeStats:
-        """Statistics of known states (T,); before a series its first state is repeated."""
+        """Statistics of known states; before a series its first state is repeated.
+
+        Parameters
+        ----------
+        data : PreparedRows
+            All rows, about a pivot (`PreparedRows.of`).
+        labels : array of int (T,)
+            State of each row, from 0.
+
+        Returns
+        -------
+        RegimeStats
+            Sufficient statistics.
+        """
         K, offsets, lengths = self.states, data.offsets, np.diff(data.offsets)
         frame, first = np.repeat(data.weight, lengths), np.repeat(offsets[:-1], lengths)
         at, run = np.arange(len(labels)), np.zeros(len(labels), dtype=np.intp)

@@ -35,9 +35,20 @@ BASIS = declared.value("a basis", "design", "n_functions")
 class CoefficientsGivenNoise(Value):
     """Gaussian prior w ~ N(m, Λ⁻¹) of the coefficients of one target, with known noise variance (Bishop 3.3).
 
-    `precision` Λ is a number, (M,) or (M, M). The posterior of n rows has precision Λ + ΦᵀΦ/σ² and mean
-    (Λ + ΦᵀΦ/σ²)⁻¹(Λ m + Φᵀy/σ²). A leading axis makes a stack.
+    The posterior of n rows has precision Λ + ΦᵀΦ/σ² and mean (Λ + ΦᵀΦ/σ²)⁻¹(Λ m + Φᵀy/σ²). A leading axis makes a
+    stack.
 
+    Parameters
+    ----------
+    mean : array-like (M,)
+        Mean m of the coefficients.
+    precision : float or array-like (M,) or (M, M)
+        Precision Λ of the coefficients.
+    noise_variance : float
+        Known variance σ² of the noise.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> prior = CoefficientsGivenNoise([0.0, 0.0], 2.0, 1 / 25)
     >>> post = prior.update(prior.point().collect([-0.05], [[0.5]]))
@@ -93,7 +104,17 @@ class CoefficientsGivenNoise(Value):
 
     @classmethod
     def from_root(cls, mean: Array, root: Array, noise_variance: Array, basis: Any) -> CoefficientsGivenNoise:
-        """The distribution with precision L Lᵀ; L keeps digits that the product loses."""
+        """The distribution with precision L Lᵀ; L keeps digits that the product loses.
+
+        Parameters
+        ----------
+        mean : ndarray (M,)
+            Mean of the coefficients.
+        root : ndarray (M, M)
+            Lower triangular factor L of the precision.
+        noise_variance : float
+            Known variance σ² of the noise.
+        """
         blank = cls.trusted(mean=mean, precision=root, noise_variance=noise_variance, basis=basis)
         return blank._with(root, mean)
 
@@ -119,7 +140,13 @@ class CoefficientsGivenNoise(Value):
         return RegressionPredictive.trusted(posterior=self)
 
     def given(self, phi: Array, joint: bool = False) -> Gaussian:
-        """Predictive of y at rows of basis functions (n, M): one Gaussian per row, or the joint one of all rows."""
+        """Predictive of y at rows of basis functions: one Gaussian per row, or the joint one of all rows.
+
+        Parameters
+        ----------
+        phi : ndarray (n, M)
+            Values of the basis functions.
+        """
         mean, half = phi @ self.mean, spd.inverse_factor(self._root) @ phi.T
         if joint:
             covariance = spd.symmetric(half.T @ half) + float(self.noise_variance) * np.eye(len(phi))
@@ -148,9 +175,23 @@ class MatrixNormalInverseWishart(Value):
 
     For one target it is the normal-inverse-gamma distribution σ² ~ IG(ν/2, ψ/2), w | σ² ~ N(w₀, σ²Λ⁻¹), the same
     as the normal-gamma one of w and 1/σ² (Bishop exercise 3.12; Gelman et al., Bayesian Data Analysis 14.2).
-    The posterior of n rows has precision Λ + ΦᵀΦ and ν + n degrees of freedom. A leading axis makes a stack; `tied` is
-    a stack of K coefficients with one noise covariance.
+    The posterior of n rows has precision Λ + ΦᵀΦ and ν + n degrees of freedom. A leading axis makes a stack.
 
+    Parameters
+    ----------
+    mean : array-like (m, M)
+        Mean W₀ of the coefficients.
+    precision : float or array-like (M,) or (M, M)
+        Precision Λ of the coefficients, relative to that of the noise.
+    scale : float or array-like (m,) or (m, m)
+        Scale matrix Ψ of the noise covariance.
+    dof : float
+        Degrees of freedom ν > m − 1 of the noise covariance.
+    tied : bool
+        Whether it is a stack of K coefficients with one noise covariance.
+
+    Examples
+    --------
     >>> prior = MatrixNormalInverseWishart([[0.0, 0.0]], 1.0, 1.0, 3.0)
     >>> post = prior.update(prior.point().collect([1.0, 2.0], [[0.0], [1.0]]))
     >>> post.mean.round(4), post.scale.round(4), post.dof
@@ -181,7 +222,13 @@ class MatrixNormalInverseWishart(Value):
 
     @classmethod
     def of(cls, prior: Any, basis: Any) -> MatrixNormalInverseWishart:
-        """The same prior as a `NormalGamma` or a spherical `NormalInverseGamma` of the coefficients of one target."""
+        """The same prior as a `NormalGamma` or a spherical `NormalInverseGamma` of the coefficients of one target.
+
+        Parameters
+        ----------
+        prior : NormalGamma or NormalInverseGamma
+            The prior of M coefficients and one noise variance.
+        """
         if isinstance(prior, NormalGamma):
             if np.ptp(prior.shape) or np.ptp(prior.rate):
                 expected = "shape and rate must be one number each: there is one noise precision"
@@ -266,7 +313,13 @@ class MatrixNormalInverseWishart(Value):
         return RegressionPredictive.trusted(posterior=self)
 
     def given(self, phi: Array, joint: bool = False) -> StudentT:
-        """Predictive of y at rows of basis functions (n, M): one t distribution per row, or the joint one of all."""
+        """Predictive of y at rows of basis functions: one t distribution per row, or the joint one of all.
+
+        Parameters
+        ----------
+        phi : ndarray (n, M)
+            Values of the basis functions.
+        """
         mean, half = phi @ self.mean.T, spd.inverse_factor(self._root) @ phi.T
         dof = self.dof - self.targets + 1
         scale = self.scale / dof
@@ -331,7 +384,7 @@ class RegressionPredictive(Value):
         return int(self.posterior.targets)
 
     def design(self, x: Any) -> Array:
-        """Values of the basis functions (n, M)."""
+        """Values of the basis functions."""
         return self.posterior.point("mode").design(x)
 
     def given(self, x: Any, joint: bool = False) -> Any:
@@ -342,7 +395,13 @@ class RegressionPredictive(Value):
         return self.posterior.given(self.design(x), joint)
 
     def log_prob(self, y: Any, x: Any) -> Array:
-        """log p(y | x) of each row (n,), or (n, K) for a stack."""
+        """Predictive log-density log p(y | x) of each row.
+
+        Parameters
+        ----------
+        y : array-like (n,) or (n, m)
+            Targets; NaN is unobserved.
+        """
         if self.members is not None:
             return np.stack([self.member(k).log_prob(y, x) for k in range(self.members)], axis=1)
 

@@ -35,7 +35,7 @@ LEAST = -1e4  # log-densities below it count as this when weights are found: e^-
 class Comparison:
     """Models compared on the same rows; prints as a table, the best log score first.
 
-    Attributes
+    Parameters
     ----------
     names : tuple of str
         The models, in the order given.
@@ -57,9 +57,25 @@ class Comparison:
         Held-out log score of each tested row.
     failures : tuple of str
         Why a model could not be fitted or scored; empty where it could.
+    seconds : tuple of float
+        Time of the fits of each model.
+    classes : array (C,), optional
+        Class labels, of classifiers.
     notes : tuple of str
         What a reader of the table should know: warnings of the fits, weights that a model does not take, rows left out,
         and why there are no posterior probabilities.
+
+    See Also
+    --------
+    compare : Compare models on the same rows.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> coin = np.array([[1.0]] * 15 + [[0.0]] * 5)
+    >>> found = lk.compare({"fair": lk.Beta(1e6, 1e6), "any": lk.Beta(1.0, 1.0)}, coin)
+    >>> found.best, found.log_prob([[1.0]]).round(3)
+    ('any', array([-0.395]))
     """
 
     names: tuple[str, ...]
@@ -102,7 +118,13 @@ class Comparison:
         return DescriptionTable("models", head, rows, formats, "models", note, most=None)
 
     def describe(self) -> Description:
-        """What was compared, the table, and what is missing in it."""
+        """What was compared, the table, and what is missing in it.
+
+        Returns
+        -------
+        Description
+            Facts, tables and notes; prints as text, and renders as HTML or Markdown.
+        """
         n = f"{self.scores.shape[1]:,}"
         what = {"density": "log p(x)", "classifier": "log p(class | x)", "regression": "log p(y | x)"}[self.kind]
         facts = {"score": what, "tested rows": n, "best": self.best}
@@ -111,7 +133,20 @@ class Comparison:
         return Description("Comparison", facts=facts, tables=[self.table], notes=notes)
 
     def log_prob(self, X: Rows, y: Targets | None = None) -> Array:
-        """Log density of new rows under the average of the models: log Σ_k w_k p_k   (n,)."""
+        """Log-density of new rows under the average of the models: log Σ_k w_k p_k.
+
+        Parameters
+        ----------
+        X : array-like (n, d), data frame or sequences
+            Samples, one per row.
+        y : array-like (n,), optional
+            Class labels or targets; densities have none.
+
+        Returns
+        -------
+        ndarray (n,)
+            Log-density per row.
+        """
         used = [i for i in range(len(self.names)) if self.weights[i] > 0]
         each = [KINDS[self.kind].score(self.models[i], X, self._targets(y)) for i in used]
         return np.asarray(logsumexp(np.stack(each, axis=1) + np.log(self.weights[used]), axis=1))
@@ -119,8 +154,16 @@ class Comparison:
     def predictive(self, X: Rows | None = None) -> Any:
         """The model-averaged predictive distribution Σ_k w_k p_k.
 
-        Of densities a `Mixture`, without X; of classifiers the class probabilities (n, C), in the order of `classes`;
-        of regressions a stack of n mixtures, one per row of X.
+        Parameters
+        ----------
+        X : array-like (n, d), data frame or sequences, optional
+            Samples, one per row; densities take none.
+
+        Returns
+        -------
+        Mixture or ndarray (n, C)
+            Of densities a `Mixture`; of classifiers the class probabilities, in the order of `classes`; of regressions
+            a stack of n mixtures, one per row of X.
         """
         used = [i for i in range(len(self.names)) if self.weights[i] > 0]
         weights = self.weights[used] / self.weights[used].sum()
@@ -196,15 +239,24 @@ def compare(
         None: the models are densities. Rows of a regression whose target is NaN are left out; `notes` says how many.
     prior : array-like (m,) or mapping by name, optional
         Prior probabilities of the models, up to a factor; None: all equal.
-    cv, groups, time, random_state, n_jobs :
-        As in `evaluate`.
+    cv : int, float, splitter, "leave-one-out" or "time"
+        How rows are split, as in `evaluate`.
+    groups : array-like (n,), optional
+        Group of each row; rows of one group are never on both sides of a split.
+    time : array-like (n,), optional
+        Times of the rows, by which `cv="time"` orders them; None: the order of the rows.
     sample_weight : array-like (n,), optional
         An integer weight of k is k copies of a row, which are trained on or tested together (see `evaluate`). Other
         weights are passed to models that take them; the others are fitted without, and `notes` says so.
+    random_state : int, Generator or None
+        Seed of the splits.
+    n_jobs : int, optional
+        Number of threads; None: one per core.
 
     Returns
     -------
     Comparison
+        Evidences, probabilities and held-out scores of the models; prints as a table, the best first.
 
     References
     ----------

@@ -72,12 +72,16 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    `estimators_` : list
+    estimators_ : list
         The model of "split", or one per fold.
-    `scores_` : array (n,)
-        s of the calibration rows.
-    `fold_` : array (n,)
-        The model that scored each of them, as an index of `estimators_`.
+    fold_ : ndarray of int (n,)
+        The model that scored each calibration row, as an index of `estimators_`.
+    normalized_ : bool
+        Whether residuals are divided by a standard deviation.
+    scores_ : ndarray (n,)
+        Scores s of the calibration rows.
+    weight_ : ndarray (n,)
+        Weight of each calibration row.
 
     References
     ----------
@@ -176,6 +180,16 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
         Of "split" the level; of "cross" 1 − 2α − min(2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)) with K folds of n/K
         rows, of jackknife+ (K = n) 1 − 2α.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The level 1 − α of the interval.
+
+        Returns
+        -------
+        float
+            A lower bound of the probability.
         """
         check_is_fitted(self)
         self._tail(level)

@@ -37,19 +37,57 @@ def evaluate(
     With `cv="prefit"` a fitted classifier is evaluated unchanged: X and y are then test rows that it was not fitted to.
     Otherwise copies of it are fitted to parts of X, and each is tested on the rest; the classifier itself is not used.
 
-    - **estimator**: any classifier with probabilities; `lk.CalibratedClassifier` gives them to the others. It is not
-      changed.
-    - **cv**: a number of stratified folds (by `groups` where given), "leave-one-out", "time" (each block is tested by
-      the earlier ones, in the order of `time`, or of the rows), a share between 0 and 1 (hold-out), a splitter
-      or "prefit": no copy is fitted. None: 5 folds, with a warning where the classifier is fitted already.
-    - **cost**, **reject_cost**: None: those of the estimator, if it has any.
-    - **n_jobs**: threads; None: one per core.
-    - **loss**, **over**, **under**, **level**: of a regressor, the loss of its decisions ("squared", "absolute" or
-      "asymmetric") and the level of its intervals.
+    A regressor without a predictive density (`predictive(X)`, or `predict(X, return_std=True)`) gets that of its
+    residuals in the other folds.
 
-    The result is an `Evaluation`, of a regressor a `lk.metrics.RegressionEvaluation`. A regressor without a predictive
-    density (`predictive(X)`, or `predict(X, return_std=True)`) gets that of its residuals in the other folds.
+    Parameters
+    ----------
+    estimator : classifier or regressor
+        Any regressor, or any classifier with probabilities; `lk.CalibratedClassifier` gives them to the others. It is
+        not changed.
+    X : array-like (n, d), data frame or sequences
+        Samples, one per row.
+    y : array-like (n,)
+        Class labels or targets.
+    cv : int, float, splitter, "leave-one-out", "time" or "prefit", optional
+        A number of stratified folds (by `groups` where given), "leave-one-out", "time" (each block is tested by the
+        earlier ones, in the order of `time`, or of the rows), a share between 0 and 1 (hold-out), a splitter or
+        "prefit": no copy is fitted. None: 5 folds, with a warning where the classifier is fitted already.
+    groups : array-like (n,), optional
+        Group of each row; rows of one group are never on both sides of a split.
+    time : array-like (n,), optional
+        Times of the rows, by which `cv="time"` orders them; None: the order of the rows.
+    cost : Cost, matrix or dict, optional
+        Cost of each action (row) for each class (column); None: that of the classifier, if it has any.
+    reject_cost : float, optional
+        Cost of rejecting; None: that of the classifier, if it has any.
+    sample_weight : array-like (n,), optional
+        Weight per sample: an integer k equals k copies, which are trained on or tested together.
+    random_state : int, Generator or None
+        Seed of the splits.
+    n_jobs : int, optional
+        Number of threads; None: one per core.
+    loss : {"squared", "absolute", "asymmetric"}
+        Loss of the decisions of a regressor.
+    over : float, optional
+        Cost per unit of an estimate that is too large, of "asymmetric".
+    under : float, optional
+        Cost per unit of an estimate that is too small, of "asymmetric".
+    level : float, default 0.9
+        Level of the predictive intervals of a regressor.
 
+    Returns
+    -------
+    Evaluation or RegressionEvaluation
+        Measures of the tested rows, with intervals: of a classifier an `Evaluation`, of a regressor a
+        `lk.metrics.RegressionEvaluation`.
+
+    See Also
+    --------
+    compare : Compare models by evidence and by cross-validated log score.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> evaluate(GaussianNB(), *load_iris(return_X_y=True)).error.value < 0.08

@@ -65,9 +65,38 @@ def learning_curve(
 ) -> ErrorCurve:  # fmt: skip
     """Learning curve: training and test error against the number of training rows   (Ney 3.6).
 
-    `sizes` are numbers of rows, or shares of a training set between 0 and 1; smaller sets are subsets of larger ones,
-    and stratified. Other parameters as in `evaluate`.
+    Smaller training sets are subsets of larger ones, and stratified.
 
+    Parameters
+    ----------
+    estimator : classifier
+        Any classifier; it is not changed.
+    X : array-like (n, d), data frame or sequences
+        Samples, one per row.
+    y : array-like (n,)
+        Class labels.
+    sizes : array-like, optional
+        Numbers of rows, or shares of a training set between 0 and 1.
+    cv : int, float, splitter, "leave-one-out" or "time"
+        How rows are split, as in `evaluate`.
+    groups : array-like (n,), optional
+        Group of each row; rows of one group are never on both sides of a split.
+    time : array-like (n,), optional
+        Times of the rows, by which `cv="time"` orders them; None: the order of the rows.
+    sample_weight : array-like (n,), optional
+        Weight per sample: an integer k equals k copies, which are trained on or tested together.
+    random_state : int, Generator or None
+        Seed of the splits.
+    n_jobs : int, optional
+        Number of threads; None: one per core.
+
+    Returns
+    -------
+    ErrorCurve
+        Training and test errors `train_error` and `test_error` at the numbers `at`, with intervals; prints as a table.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> curve = learning_curve(GaussianNB(), *load_iris(return_X_y=True), sizes=[9, 120])
@@ -95,10 +124,39 @@ def hughes_curve(
 ) -> ErrorCurve:  # fmt: skip
     """Error against the number of columns: with a fixed number of rows it falls, then rises   (Hughes; Ney 3.7).
 
-    - **columns_order**: "ranked" (by the ratio of the variance between classes to that within, in each training set
-      separately, without the test rows), "random" (another order in each fold), "given", or a list of columns.
-    - **dims**: numbers of columns to try; None: 1, 2, 4 … all. Other parameters as in `evaluate`.
+    Parameters
+    ----------
+    estimator : classifier
+        Any classifier; it is not changed.
+    X : array-like (n, d), data frame or sequences
+        Samples, one per row.
+    y : array-like (n,)
+        Class labels.
+    columns_order : {"ranked", "random", "given"} or sequence of columns
+        "ranked" (by the ratio of the variance between classes to that within, in each training set separately, without
+        the test rows), "random" (another order in each fold), "given", or a list of columns.
+    dims : array-like of int, optional
+        Numbers of columns to try; None: 1, 2, 4 … all.
+    cv : int, float, splitter, "leave-one-out" or "time"
+        How rows are split, as in `evaluate`.
+    groups : array-like (n,), optional
+        Group of each row; rows of one group are never on both sides of a split.
+    time : array-like (n,), optional
+        Times of the rows, by which `cv="time"` orders them; None: the order of the rows.
+    sample_weight : array-like (n,), optional
+        Weight per sample: an integer k equals k copies, which are trained on or tested together.
+    random_state : int, Generator or None
+        Seed of the splits.
+    n_jobs : int, optional
+        Number of threads; None: one per core.
 
+    Returns
+    -------
+    ErrorCurve
+        Training and test errors `train_error` and `test_error` at the numbers `at`, with intervals; prints as a table.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> curve = hughes_curve(GaussianNB(), *load_iris(return_X_y=True), dims=[1, 4])

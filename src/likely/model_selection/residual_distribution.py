@@ -48,18 +48,18 @@ class ResidualDistribution(Value):
     spread : float
         Scale of the t distribution.
     rows : float
-        n.
+        Number n of residuals.
+
+    References
+    ----------
+    Silverman 1986, Density Estimation for Statistics and Data Analysis, 3.4 and 6.4 (kernels with the variance of the
+    rows). Vovk, Shen, Manokhin and Xie 2017, Nonparametric predictive distributions based on conformal prediction.
 
     Examples
     --------
     >>> z = ResidualDistribution.of(np.linspace(-1.0, 1.0, 201))
     >>> z.quantile([0.05, 0.5, 0.95]).round(2)
     array([-0.92,  0.  ,  0.92])
-
-    References
-    ----------
-    Silverman 1986, Density Estimation for Statistics and Data Analysis, 3.4 and 6.4 (kernels with the variance of the
-    rows). Vovk, Shen, Manokhin and Xie 2017, Nonparametric predictive distributions based on conformal prediction.
     """
 
     centers: Annotated[Array, declared.numbers("m")]
@@ -89,7 +89,13 @@ class ResidualDistribution(Value):
 
     @classmethod
     def of(cls, residuals: ArrayLike, weight: ArrayLike | None = None) -> Self:
-        """The distribution of residuals (n,); integer weights are copies."""
+        """The distribution of residuals; integer weights are copies.
+
+        Parameters
+        ----------
+        residuals : array-like (n,)
+            Standardized residuals of rows that the model was not fitted to.
+        """
         z = numbers(residuals, "ResidualDistribution")
         if z.ndim != 1 or not z.size or not np.isfinite(z).all():
             raise DataError(sentence("ResidualDistribution", "finite residuals (n,) are needed, at least one", z.shape))
@@ -187,6 +193,17 @@ _FIELDS = ("centers", "bandwidth", "spread", "rows")
 class ResidualPredictive(Value):
     """Predictive densities μ_i + σ_i z of n rows, a stack of n univariate densities; z has one distribution.
 
+    Parameters
+    ----------
+    center : array-like (n,)
+        Predictions μ_i.
+    scale : array-like (n,)
+        Scales σ_i.
+    residuals : ResidualDistribution
+        The distribution of z.
+
+    Examples
+    --------
     >>> z = ResidualDistribution.of(np.linspace(-1.0, 1.0, 201))
     >>> ResidualPredictive([10.0, 20.0], [1.0, 2.0], z).quantile(0.95).round(1)
     array([10.9, 21.8])
@@ -234,12 +251,34 @@ class ResidualPredictive(Value):
         return np.stack([self.log_prob_each(np.full(len(self.center), one)) for one in z])
 
     def log_prob_each(self, y: ArrayLike) -> Array:
-        """Log density of one number per row (n,)."""
+        """Log-density of one number per row.
+
+        Parameters
+        ----------
+        y : array-like (n,)
+            One number per row.
+
+        Returns
+        -------
+        ndarray (n,)
+            Log-density per row.
+        """
         found: Array = self.residuals.log_prob(self._standardized(y))
         return found - np.log(self.scale)
 
     def cdf_each(self, y: ArrayLike) -> Array:
-        """P(target ≤ y) of one number per row (n,)."""
+        """Cumulative probability P(target ≤ y) of one number per row.
+
+        Parameters
+        ----------
+        y : array-like (n,)
+            One number per row.
+
+        Returns
+        -------
+        ndarray (n,)
+            Probability per row.
+        """
         found: Array = self.residuals.cdf(self._standardized(y))
         return found
 

@@ -27,20 +27,45 @@ RULES = ("evidence", "ard")
 class BayesianLinearRegression(LinearRegressor):
     """Bayesian linear regression with basis functions   (Bishop 3.3–3.5, Herbst 3.2–3.4).
 
-    - **basis**: basis functions, such as `lk.basis.Polynomial(9)`; None takes the columns and a constant.
-    - **prior**: "evidence" chooses one precision α of all coefficients, and β of the noise, by the evidence; "ard" one
-      α per coefficient (automatic relevance determination). A `Gaussian` is a prior of the M coefficients, with noise
-      of known variance or chosen by the evidence; `lk.priors.NormalGamma`, a spherical `NormalInverseGamma` or
-      `MatrixNormalInverseWishart` one of coefficients and noise, whose predictive is a t distribution.
-    - **noise_variance**: known variance of the noise, for a Gaussian prior; None: chosen by the evidence.
-    - **penalize_constant**: whether α applies to the constant as well. If not, the constant has a flat prior, as in
-      scikit-learn, so that adding a number to all targets adds it to all predictions; `log_evidence_` is then that
-      of models with the same constant, comparable among them and not with others (`improper_prior_`): its unit is
-      that of one target less.
+    Several targets have one α, β and γ each, and their log evidences add.
 
-    `log_evidence_`, `alpha_`, `beta_` and `effective_parameters_` (γ) say what was found; several targets have one
-    each, and their log evidences add. `posterior_` is the distribution of the coefficients, which `update` continues.
+    Parameters
+    ----------
+    prior : "evidence", "ard", Gaussian, NormalGamma, NormalInverseGamma or MatrixNormalInverseWishart
+        "evidence" chooses one precision α of all coefficients, and β of the noise, by the evidence; "ard" one α per
+        coefficient (automatic relevance determination). A `Gaussian` is a prior of the M coefficients, with noise of
+        known variance or chosen by the evidence; `lk.priors.NormalGamma`, a spherical `NormalInverseGamma` or
+        `MatrixNormalInverseWishart` one of coefficients and noise, whose predictive is a t distribution.
+    noise_variance : float, optional
+        Known variance of the noise, for a Gaussian prior; None: chosen by the evidence.
+    penalize_constant : bool
+        Whether α applies to the constant as well. If not, the constant has a flat prior, as in scikit-learn, so that
+        adding a number to all targets adds it to all predictions; `log_evidence_` is then that of models with the same
+        constant, comparable among them and not with others (`improper_prior_`): its unit is that of one target less.
 
+    Attributes
+    ----------
+    alpha_ : float or ndarray
+        Precision of the coefficients, of each with "ard"; None where the prior was given.
+    beta_ : float or ndarray (m,)
+        Precision of the noise.
+    converged_ : bool
+        Whether the maximum of the evidence was found.
+    effective_parameters_ : float or ndarray (m,)
+        Effective number of parameters γ.
+    log_evidence_ : float
+        Log marginal likelihood; not with missing entries of X.
+    posterior_ : distribution, or tuple of one per target
+        Posterior distribution of the coefficients, which `update` continues.
+    reason_ : str
+        Why the iterations ended.
+
+    See Also
+    --------
+    Ridge : The mode of this posterior, with a penalty that is given or chosen by leave-one-out.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> x = np.linspace(0.0, 1.0, 30)[:, None]
     >>> m = BayesianLinearRegression().fit(x, 1 + 2 * x[:, 0] + 0.1 * rng.standard_normal(30))

@@ -30,8 +30,6 @@ ESTIMABLE = 1e-6  # difference from the dependence in training up to which it is
 class LinearRegression(LinearRegressor):
     """Least squares: y = W φ(x) + Gaussian noise, with coefficients of maximum likelihood (Bishop 3.1, Herbst 3.1).
 
-    - **basis**: basis functions, such as `lk.basis.Polynomial(3)`; None takes the columns and a constant.
-
     `coefficients_` has one entry per basis function; `coef_` and `intercept_` are the same apart. Statistics are a Gram
     matrix in double-double for n·M² < 10⁸ or condition numbers above 10⁵, else R factors (`method_`), and one more
     pass over the rows refines the coefficients. The predictive density is the t distribution of prediction intervals.
@@ -40,6 +38,15 @@ class LinearRegression(LinearRegressor):
     basis=None, are integrated out under a joint Gaussian, which a warning says; then standard errors are withheld.
     With several targets each has the t distribution with n − M degrees of freedom that it has alone.
 
+    Attributes
+    ----------
+    dependent_ : ndarray of bool (M,)
+        Basis functions that depend on those before them.
+    residual_scatter_ : ndarray (m, m)
+        Sums of squares and products of the residuals.
+
+    Examples
+    --------
     >>> m = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.5])
     >>> m.coefficients_.round(3), m.predict([[4.0]]).round(3)
     (array([0.9 , 2.15]), array([9.5]))

@@ -287,7 +287,15 @@ class MixtureRegression(PredictiveRegressor):
         return found[:, 0].copy() if self.one_target_ else found.copy()
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Expected targets Σ w_k W_k φ(x), (n,) or (n, m); with `return_std` also standard deviations."""
+        """Expected targets Σ w_k W_k φ(x); with `return_std` also standard deviations.
+
+        Returns
+        -------
+        mean : ndarray (n,) or (n, m)
+            Expected targets.
+        std : ndarray (n,) or (n, m)
+            Standard deviations of the predictive density, with `return_std`.
+        """
         check_is_fitted(self)
         X = self._checked_rows(X, reset=False)
         self._refuse_missing(X)
@@ -320,11 +328,33 @@ class MixtureRegression(PredictiveRegressor):
         return [Mixture.trusted(weights=found.weights, components=part) for part in parts]
 
     def log_prob(self, X: Any, y: Any) -> Array:
-        """log p(y | x) of each row (n,), in nats; 0 where no target is observed."""
+        """Conditional log-density log p(y | x) of each row, in nats; 0 where no target is observed.
+
+        Parameters
+        ----------
+        y : array-like (n,) or (n, m)
+            Targets; NaN is unobserved.
+
+        Returns
+        -------
+        ndarray (n,)
+            Log-density per row.
+        """
         return np.asarray(self.learned_model_.log_prob(self._pairs(X, y)))
 
     def posterior(self, X: Any, y: Any) -> Array:
-        """Responsibilities p(k | x, y) of the components for each row (n, K); the weights where y is missing."""
+        """Responsibilities p(k | x, y) of the components for each row; the weights where y is missing.
+
+        Parameters
+        ----------
+        y : array-like (n,) or (n, m)
+            Targets; NaN is unobserved.
+
+        Returns
+        -------
+        ndarray (n, K)
+            Responsibilities; each row sums to 1.
+        """
         return np.asarray(self.learned_model_.posterior(self._pairs(X, y)))
 
     def sample(self, X: Any, random_state: Any = None) -> Array:

@@ -106,6 +106,20 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
 
         "squared" gives the mean, "absolute" the median, "asymmetric" with costs `over` and `under` per unit a quantile,
         any function loss(estimate, truth) its numerical minimizer.
+
+        Parameters
+        ----------
+        loss : {"squared", "absolute", "asymmetric"} or callable
+            The loss of an estimate.
+        over : float, optional
+            Cost per unit of an estimate that is too large, of "asymmetric".
+        under : float, optional
+            Cost per unit of an estimate that is too small, of "asymmetric".
+
+        Returns
+        -------
+        ndarray (n,) or (n, m)
+            Estimates, one row per row of X.
         """
         each = [point_estimate(one, loss, over=over, under=under) for one in self._marginals(X)]
         return each[0] if self.one_target_ else np.stack(each, axis=1)

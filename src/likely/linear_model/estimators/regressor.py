@@ -51,10 +51,15 @@ class LinearRegressor(PredictiveRegressor):
     # ---------------------------------------------------------------- fitting
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, relative_noise: Any = None) -> Self:
-        """Fit to rows X (n, d) and targets y (n,) or (n, m); rows whose target is NaN do not count.
+        """Fit to rows and targets; rows whose target is NaN do not count.
 
-        A `sample_weight` of k equals k copies of a row. `relative_noise` (n,) are known variances of the noise of the
-        rows, relative to each other: a row with four times the variance counts a quarter.
+        Parameters
+        ----------
+        y : array-like (n,) or (n, m)
+            Targets.
+        relative_noise : array-like (n,), optional
+            Known variances of the noise of the rows, relative to each other: a row with four times the variance counts
+            a quarter.
         """
         self._validate_params()
         with whole_or_nothing(self):
@@ -69,6 +74,13 @@ class LinearRegressor(PredictiveRegressor):
         """Fit with more rows: their statistics are added, so that chunks equal the batch.
 
         A basis that is placed by data is placed by the first chunk.
+
+        Parameters
+        ----------
+        y : array-like (n,) or (n, m)
+            Targets.
+        relative_noise : array-like (n,), optional
+            Known variances of the noise of the rows, relative to each other.
         """
         self._validate_params()
         first = not hasattr(self, "stats_")
@@ -220,7 +232,15 @@ class LinearRegressor(PredictiveRegressor):
     # -------------------------------------------------------------- predictions
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Expected targets (n,) or (n, m); with `return_std` also the standard deviations of the predictive density."""
+        """Expected targets; with `return_std` also the standard deviations of the predictive density.
+
+        Returns
+        -------
+        mean : ndarray (n,) or (n, m)
+            Expected targets.
+        std : ndarray (n,) or (n, m)
+            Standard deviations, with `return_std`.
+        """
         check_is_fitted(self)
         X = self._checked_rows(X, reset=False)
         if return_std:
@@ -246,7 +266,20 @@ class LinearRegressor(PredictiveRegressor):
         return self._one_posterior().given(self._estimable_design(X), joint=True)
 
     def sample_functions(self, X: Any, n: int = 1, rng: Any = None) -> Array:
-        """n functions sampled from the posterior, at rows X: (n, rows), or (n, rows, m) for several targets."""
+        """Functions sampled from the posterior, at rows X.
+
+        Parameters
+        ----------
+        n : int, default 1
+            Number of functions.
+        rng : numpy.random.Generator, int or None
+            Random number generator, or its seed.
+
+        Returns
+        -------
+        ndarray (n, rows) or (n, rows, m)
+            Values of the functions; the last axis is that of several targets.
+        """
         check_is_fitted(self)
         rng, phi = np.random.default_rng(rng), self._design(self._checked_rows(X, reset=False))
         draws = [np.concatenate([p.draw(rng).coefficients for p in self._posteriors()]) for _ in range(n)]
@@ -254,10 +287,20 @@ class LinearRegressor(PredictiveRegressor):
         return found[..., 0] if self.one_target_ else found
 
     def equivalent_kernel(self, X: Any, X_train: Any) -> Array:
-        """k(x, x′) = φ(x)ᵀ S φ(x′)/σ² (n, n′): the prediction at x is Σ k(x, x_i) y_i over the rows of training.
+        """Equivalent kernel k(x, x′) = φ(x)ᵀ S φ(x′)/σ²: the prediction at x is Σ k(x, x_i) y_i over training rows.
 
         S is the posterior covariance of the coefficients (Bishop 3.3.3). It is exact for a prior with mean 0. With
         weights w_i or relative noise v_i, the prediction is Σ k(x, x_i) y_i w_i/v_i.
+
+        Parameters
+        ----------
+        X_train : array-like (n′, d)
+            Rows x′, such as those of training.
+
+        Returns
+        -------
+        ndarray (n, n′)
+            Values of the kernel.
         """
         check_is_fitted(self)
         a, b = (self._design(self._checked_rows(part, reset=False)) for part in (X, X_train))
@@ -301,7 +344,13 @@ class LinearRegressor(PredictiveRegressor):
         return StudentT(found.center, scale * np.eye(found.dim)[None] if found.dim > 1 else scale[..., None], found.dof)
 
     def expected_inputs(self, X: Any) -> Array:
-        """Rows X with missing entries replaced by their expectations given the other entries (basis=None)."""
+        """Rows X with missing entries replaced by their expectations given the other entries (basis=None).
+
+        Returns
+        -------
+        ndarray (n, d)
+            Complete rows.
+        """
         check_is_fitted(self)
         return self._filled(self._checked_rows(X, reset=False))[0]
 

@@ -31,16 +31,37 @@ UNDETERMINED = 1e-9  # share of n − γ in n up to which the residuals say noth
 class Ridge(LinearRegressor):
     """Ridge regression: least squares plus α‖w‖², without a penalty of the constant   (Bishop 3.1.4, Herbst 1.1).
 
-    - **alpha**: the penalty, in scikit-learn's units; "evidence" chooses it by the evidence (α/β of
-      `BayesianLinearRegression`), "leave-one-out" by the exact leave-one-out error of the rows, in closed form.
-    - **basis**: basis functions, such as `lk.basis.Polynomial(9)`; None takes the columns and a constant.
-    - **alphas**: penalties among which leave-one-out chooses; None: 61 from 1e-12 to 1e3 of the largest eigenvalue.
+    The predictive density is that of the Gaussian prior whose mode ridge regression is, with noise variance
+    RSS/(n − γ); where n − γ is 0 nothing determines the noise, `noise_variance_` is infinite, and there is no
+    predictive density. `path(alphas)` gives the coefficients along penalties.
 
-    `alpha_` is the penalty taken (one per target with "evidence"), `path(alphas)` gives the coefficients along
-    penalties, and `leave_one_out_` the mean squared errors of `alphas_`. The predictive density is that of the Gaussian
-    prior whose mode ridge regression is, with noise variance RSS/(n − γ); where n − γ is 0 nothing determines the
-    noise, `noise_variance_` is infinite, and there is no predictive density.
+    Parameters
+    ----------
+    alpha : float, "evidence" or "leave-one-out"
+        The penalty, in scikit-learn's units; "evidence" chooses it by the evidence (α/β of
+        `BayesianLinearRegression`), "leave-one-out" by the exact leave-one-out error of the rows, in closed form.
+    alphas : array-like, optional
+        Penalties among which leave-one-out chooses; None: 61 from 1e-12 to 1e3 of the largest eigenvalue.
 
+    Attributes
+    ----------
+    alpha_ : float or ndarray (m,)
+        The penalty taken; of several targets one each.
+    alphas_ : ndarray (A,)
+        Penalties among which leave-one-out chose.
+    effective_parameters_ : float or ndarray (m,)
+        Effective number of parameters γ.
+    leave_one_out_ : ndarray (A,)
+        Mean squared leave-one-out error of each of `alphas_`.
+    noise_variance_ : float or ndarray (m,)
+        Variance of the noise, RSS/(n − γ).
+
+    See Also
+    --------
+    BayesianLinearRegression : The posterior distribution whose mode this is.
+
+    Examples
+    --------
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.0, 5.0, 7.5])
     >>> Ridge(5.0).fit(X, y).coefficients_
     array([2.5125, 1.075 ])
@@ -126,7 +147,18 @@ class Ridge(LinearRegressor):
         return penalized(self.stats_, np.where(np.arange(M) < int(self._has_constant), 0.0, alpha))[1]
 
     def path(self, alphas: Any) -> Array:
-        """Coefficients along penalties: (A, M), or (A, m, M) for several targets."""
+        """Coefficients along penalties.
+
+        Parameters
+        ----------
+        alphas : array-like (A,)
+            Penalties, at least 0.
+
+        Returns
+        -------
+        ndarray (A, M) or (A, m, M)
+            Coefficients of the basis functions at each penalty; the middle axis is that of several targets.
+        """
         penalties = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
         if penalties.ndim != 1 or not (penalties >= 0).all():
             raise DomainError(sentence("Ridge", "penalties must be numbers of at least 0", repr(alphas)))

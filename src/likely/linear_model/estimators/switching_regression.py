@@ -159,9 +159,16 @@ class SwitchingRegression(BaseEstimator):
     # ---------------------------------------------------------------- fitting
 
     def fit(self, y: Any, X: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to a series y (T,), or to a list of series; regressors X are (T, d), or one table per series.
+        """Fit to a series, or to several.
 
-        A `sample_weight` is one number per series: k equals k copies.
+        Parameters
+        ----------
+        y : array-like (T,), or list of them
+            A series, or several; NaN is unobserved.
+        X : array-like (T, d), or list of them, optional
+            Regressors, one row per frame; one table per series.
+        sample_weight : array-like (n,), optional
+            One number per series: k equals k copies.
         """
         self._validate_params()
         self._check_settings()
@@ -431,26 +438,86 @@ class SwitchingRegression(BaseEstimator):
         return [*(["constant"] if self.constant else []), *names, *lags]
 
     def rows(self, y: Any, X: Any = None) -> Ragged:
-        """The sequences that `model_` takes: rows (y, x) after the first `lags` values."""
+        """The sequences that `model_` takes: rows (y, x) after the first `lags` values.
+
+        Parameters
+        ----------
+        y : array-like (T,), or list of them
+            A series, or several; NaN is unobserved.
+        X : array-like (T, d), or list of them, optional
+            Regressors, one row per frame; one table per series.
+
+        Returns
+        -------
+        Ragged
+            One sequence per series.
+        """
         check_is_fitted(self)
         return self._rows(y, X, reset=False)
 
     def log_prob(self, y: Any, X: Any = None) -> Any:
-        """log p of each series (n,), a number for one, in nats, given its first `lags` values."""
+        """Log-density of each series, in nats, given its first `lags` values.
+
+        Parameters
+        ----------
+        y : array-like (T,), or list of them
+            A series, or several; NaN is unobserved.
+        X : array-like (T, d), or list of them, optional
+            Regressors, one row per frame; one table per series.
+
+        Returns
+        -------
+        float or ndarray (n,)
+            A number for one series.
+        """
         found = self.model_.log_prob(self.rows(y, X))
         return float(found[0]) if _is_one(y) else found
 
     def score(self, y: Any, X: Any = None) -> float:
-        """Mean log-likelihood per observed row, in nats."""
+        """Mean log-likelihood per observed row, in nats.
+
+        Parameters
+        ----------
+        y : array-like (T,), or list of them
+            A series, or several; NaN is unobserved.
+        X : array-like (T, d), or list of them, optional
+            Regressors, one row per frame; one table per series.
+        """
         rows = self.rows(y, X)
         return float(self.model_.log_prob(rows).sum() / max(int((~np.isnan(rows.values["y"])).sum()), 1))
 
     def smooth(self, y: Any, X: Any = None) -> Any:
-        """Smoothed probabilities p(s_t | all y) of each frame (T, K); NaN in the first `lags` frames."""
+        """Smoothed probabilities p(s_t | all y) of each frame; NaN in the first `lags` frames.
+
+        Parameters
+        ----------
+        y : array-like (T,), or list of them
+            A series, or several; NaN is unobserved.
+        X : array-like (T, d), or list of them, optional
+            Regressors, one row per frame; one table per series.
+
+        Returns
+        -------
+        ndarray (T, K), or list of them
+            Probabilities of the states.
+        """
         return self._states(y, X, None)
 
     def filter(self, y: Any, X: Any = None) -> Any:
-        """Filtered probabilities p(s_t | y_1 … y_t) of each frame (T, K); NaN in the first `lags` frames."""
+        """Filtered probabilities p(s_t | y_1 … y_t) of each frame; NaN in the first `lags` frames.
+
+        Parameters
+        ----------
+        y : array-like (T,), or list of them
+            A series, or several; NaN is unobserved.
+        X : array-like (T, d), or list of them, optional
+            Regressors, one row per frame; one table per series.
+
+        Returns
+        -------
+        ndarray (T, K), or list of them
+            Probabilities of the states.
+        """
         return self._states(y, X, 0)
 
     def _states(self, y: Any, X: Any, lag: int | None) -> Any:
@@ -462,7 +529,20 @@ class SwitchingRegression(BaseEstimator):
         return np.asarray(runs.reshape(len(runs), self.n_states, -1).sum(axis=2))
 
     def viterbi(self, y: Any, X: Any = None) -> Any:
-        """The most probable path of states (T,); −1 in the first `lags` frames."""
+        """The most probable path of states; −1 in the first `lags` frames.
+
+        Parameters
+        ----------
+        y : array-like (T,), or list of them
+            A series, or several; NaN is unobserved.
+        X : array-like (T, d), or list of them, optional
+            Regressors, one row per frame; one table per series.
+
+        Returns
+        -------
+        ndarray of int (T,), or list of them
+            State of each frame, from 0.
+        """
         rows = self.rows(y, X)
         path = self.model_.viterbi(rows).states.values
         return self._by_series(y, rows, self.regimes_.runs[path, 0], -1)
@@ -481,6 +561,18 @@ class SwitchingRegression(BaseEstimator):
 
         A stack of mixtures of Gaussians, one per frame; a list of them for several series. After a gap, where lags are
         missing, a frame has none, and those of y and X are NaN or 0 there: the density is meaningless.
+
+        Parameters
+        ----------
+        y : array-like (T,), or list of them
+            A series, or several; NaN is unobserved.
+        X : array-like (T, d), or list of them, optional
+            Regressors, one row per frame; one table per series.
+
+        Returns
+        -------
+        Mixture, or list of them
+            A stack of densities, one per frame.
         """
         rows = self.rows(y, X)
         found = mixtures(self.regimes_, rows)
@@ -489,7 +581,20 @@ class SwitchingRegression(BaseEstimator):
         return [found.take(np.arange(a, b)) for a, b in zip(rows.offsets[:-1], rows.offsets[1:], strict=True)]
 
     def predict(self, y: Any, X: Any = None) -> Any:
-        """One-step predictions E[y_t | y_1 … y_{t−1}] of each frame (T,); NaN in frames whose lags are missing."""
+        """One-step predictions E[y_t | y_1 … y_{t−1}] of each frame; NaN in frames whose lags are missing.
+
+        Parameters
+        ----------
+        y : array-like (T,), or list of them
+            A series, or several; NaN is unobserved.
+        X : array-like (T, d), or list of them, optional
+            Regressors, one row per frame; one table per series.
+
+        Returns
+        -------
+        ndarray (T,), or list of them
+            Expected values.
+        """
         rows = self.rows(y, X)
         mean = mixtures(self.regimes_, rows).mean[:, 0]
         known = self._known_lags(y)
@@ -505,10 +610,26 @@ class SwitchingRegression(BaseEstimator):
         return np.concatenate(each)
 
     def forecast(self, y: Any, steps: int = 1, X: Any = None, future: Any = None) -> Forecast:
-        """Predictive densities of the next `steps` values of one series, with `X` of the series and `future` X.
+        """Predictive densities of the next values of one series.
 
         Their means and variances are exact. So are the densities, mixtures over the paths of states, as long as there
         are at most 1024 paths; beyond, paths that end in the same states are merged into one Gaussian each.
+
+        Parameters
+        ----------
+        y : array-like (T,)
+            The series; NaN is unobserved.
+        steps : int, default 1
+            Number of frames ahead.
+        X : array-like (T, d), optional
+            Regressors of the series.
+        future : array-like (steps, d), optional
+            Regressors of the next frames.
+
+        Returns
+        -------
+        Forecast
+            Means, standard deviations and densities of the next values.
         """
         check_is_fitted(self)
         if not _is_one(y):
@@ -516,7 +637,24 @@ class SwitchingRegression(BaseEstimator):
         return forecast(self, y, steps, X, future)
 
     def sample(self, length: int, X: Any = None, random_state: Any = None, burn_in: int = 100) -> tuple[Array, Index]:
-        """A simulated series (length,) and its states, after `burn_in` frames; X (length, d) where it has any."""
+        """A simulated series and its states.
+
+        Parameters
+        ----------
+        length : int
+            Number of frames.
+        X : array-like (length, d), optional
+            Regressors, where the model has any.
+        burn_in : int, default 100
+            Number of frames before, which are dropped.
+
+        Returns
+        -------
+        y : ndarray (length,)
+            The series.
+        states : ndarray of int (length,)
+            State of each frame, from 0.
+        """
         check_is_fitted(self)
         rng, m, p = np.random.default_rng(seed_of(random_state)), self.regimes_, self.lags
         tables = self._tables(X)
