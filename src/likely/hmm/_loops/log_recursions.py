@@ -253,7 +253,7 @@ def backtrack(transposed, delta, offsets, last, path):  # type: ignore[no-untype
                 state = predecessor
 
 
-@compiled_for_size
+@compiled
 def k_best(initial, transition, final, logs, k, score, path):  # type: ignore[no-untyped-def]
     """List Viterbi: the k best paths (k, T) of one sequence and their log-scores (k,), −inf where there are fewer.
 
