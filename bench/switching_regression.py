@@ -1,4 +1,4 @@
-"""Markov-switching regressions beside statsmodels: log-likelihood and CPU time, on the examples of its documentation and tests.
+"""Markov-switching regressions beside statsmodels: log-likelihood and CPU time, on its documented examples.
 
 Run it where likely and statsmodels are installed: python bench/switching_regression.py
 
@@ -28,6 +28,7 @@ from likely.linear_model import SwitchingRegression
 
 FITS = 10
 TIED = {"tied_noise": True}
+WIDTHS = (13, 13, 12, 8, 9, 7, 8)
 
 
 def examples() -> dict[str, tuple[Callable[[], Any], dict, np.ndarray, np.ndarray | None, dict]]:
@@ -47,7 +48,8 @@ def examples() -> dict[str, tuple[Callable[[], Any], dict, np.ndarray, np.ndarra
     common = {"shared": ["lags"]}
     return {
         "funds rate: intercept": (lambda: MarkovRegression(rate, 2), TIED, rate, None, {}),
-        "funds rate: lag": (lambda: MarkovRegression(rate[1:], 2, exog=shifted(rate)), {"lags": 1, **TIED}, rate, None, {}),
+        "funds rate: lag": (
+            lambda: MarkovRegression(rate[1:], 2, exog=shifted(rate)), {"lags": 1, **TIED}, rate, None, {}),
         "funds rate: lag, gap, inflation": (
             lambda: MarkovRegression(rate[4:], 2, exog=rule), {"lags": 1, **TIED}, rate[3:], X[3:], {}),
         "funds rate: the same, 3 states": (
@@ -63,9 +65,11 @@ def examples() -> dict[str, tuple[Callable[[], Any], dict, np.ndarray, np.ndarra
             lambda: MarkovRegression(mumps[1:], 2, trend="n", exog=shifted(mumps), switching_variance=True),
             {"lags": 1, "constant": False}, mumps, None, {}),
         "GNP: Hamilton, order 4": (
-            lambda: MarkovAutoregression(gnp, 2, order=4, switching_ar=False), adjusted(4, **common, **TIED), gnp, None, {}),
+            lambda: MarkovAutoregression(gnp, 2, order=4, switching_ar=False),
+            adjusted(4, **common, **TIED), gnp, None, {}),
         "GNP: order 2": (
-            lambda: MarkovAutoregression(gnp, 2, order=2, switching_ar=False), adjusted(2, **common, **TIED), gnp, None, {}),
+            lambda: MarkovAutoregression(gnp, 2, order=2, switching_ar=False),
+            adjusted(2, **common, **TIED), gnp, None, {}),
         "GNP: order 1, switching": (
             lambda: MarkovAutoregression(gnp, 2, order=1, switching_ar=True), adjusted(1, **TIED), gnp, None, {}),
         "GNP: order 4 and variance": (
@@ -92,20 +96,24 @@ def timed(fit: Callable[[], Any]) -> tuple[Any, float, float]:
 
 def main(only: str = "") -> None:
     warnings.simplefilter("ignore")
-    print(f"likely {lk.__version__}, statsmodels {statsmodels.__version__}, numpy {np.__version__}, Python {platform.python_version()}")
-    print(f"{'example':34}{'statsmodels':>13}{'likely':>13}{'difference':>12}{'seconds':>9}{'seconds':>9}{'ratio':>7}{'first':>8}")
+    versions = f"statsmodels {statsmodels.__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+    print(f"likely {lk.__version__}, {versions}; log-likelihoods, CPU seconds of theirs, of ours, and of our first fit")
+    heads = zip(("statsmodels", "likely", "difference", "theirs", "ours", "ratio", "first"), WIDTHS, strict=True)
+    print(f"{'example':34}" + "".join(f"{head:>{width}}" for head, width in heads))
     for name, (peer, settings, y, X, how) in examples().items():
         if only not in name:
             continue
         np.random.seed(12345)  # noqa: NPY002 — statsmodels' search draws from it
         theirs, _, slow = timed(lambda p=peer, h=how: p().fit(disp=False, **h))
-        ours, first, fast = timed(
-            lambda s=settings, y=y, X=X: SwitchingRegression(**{"n_states": 2, **s}, prior=None, random_state=0).fit(y, X)
-        )
+        model = SwitchingRegression(**{"n_states": 2, **settings}, prior=None, random_state=0)
+        ours, first, fast = timed(lambda m=model, y=y, X=X: m.fit(y, X))
         value, reached = float(theirs.llf), ours.log_prob(y, X)
         flag = "" if reached >= value - 1e-4 else "  LOWER"
         flag += "" if ours.report_.converged else "  not converged"
-        print(f"{name:34}{value:13.5f}{reached:13.5f}{reached - value:12.5f}{slow:9.3f}{fast:9.4f}{slow / fast:7.1f}{first:8.3f}{flag}", flush=True)
+        cells = (f"{value:.5f}", f"{reached:.5f}", f"{reached - value:.5f}", f"{slow:.3f}", f"{fast:.4f}",
+                 f"{slow / fast:.1f}", f"{first:.3f}")  # fmt: skip
+        line = "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
+        print(f"{name:34}{line}{flag}", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,14 @@ from likely.basis.polynomials import Identity
 from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, weights
 from likely.core.errors import DataError, sentence
+from likely.core.job_size import is_small
 from likely.core.ragged import Ragged
 from likely.core.stats import Addable
 from likely.core.value import Value, fill_cache
 from likely.core.warnings import Note, warn
 from likely.distributions.gaussian.moments import Moments
 from likely.hmm.hmm import HMM
-from likely.linear_model._loops import switching_pass
+from likely.linear_model._loops import switching_m_step, switching_pass
 from likely.linear_model.conditional import Conditional
 from likely.linear_model.gaussian_regression import FLOOR, GaussianRegression
 from likely.linear_model.least_squares import RegressionStats, _semidefinite_root
@@ -29,6 +30,8 @@ from likely.numerics.special import LOG_2PI
 ZERO, SHARED, SWITCHING = 0, 1, 2  # roles of coefficients
 CYCLES = 2  # of conditional maximization per M-step, where it has no closed form
 SHORTEST = 1e-4  # of a step of the chain: shorter ones gain nothing that can be measured
+LEAST_PIVOT = 1e-8  # of normal equations with unit diagonal: below it half of the digits are gone
+EXACT = 1e8  # times the least variance: below it residuals have lost digits in sums of products
 PRIOR_ROWS = 1.0  # rows that the noise of a weak prior counts as: with five, a quiet state is too loud
 PRIOR_SHARE = 0.01  # of a row: the coefficients of a weak prior
 PSEUDO_COUNTS = 1.0  # of transitions from each state, in a weak prior
@@ -297,14 +300,34 @@ class MarkovSwitchingRegression(Value):
             expected = "at least one observed row with all its lags is needed"
             raise DataError(sentence("MarkovSwitchingRegression", expected, "none", "or give a prior"))
         initial, transition = self._chain_step(stats, prior)
-        beta, phi, variance = self.coefficients, self.ar, self.variance
         alternates = self.order > 0 or (not self.tied and bool((self.roles == SHARED).any()))
-        for _ in range(CYCLES if alternates else 1):
+        cycles = CYCLES if alternates else 1
+        beta, phi, variance = self._fast_steps(stats, prior, cycles) or self._steps(stats, prior, cycles)
+        return self.replace(initial=initial, transition=transition, coefficients=beta, ar=phi, variance=variance)
+
+    def _steps(self, stats: RegimeStats, prior: Any, cycles: int) -> tuple[Array, Array, Array]:
+        """Conditional maximization by orthogonal factors, for any design."""
+        beta, phi, variance = self.coefficients, self.ar, self.variance
+        for _ in range(cycles):
             beta = self._coefficient_step(stats, phi, variance, prior)
             if self.order:
                 phi = self._ar_step(stats.roots, beta, variance, prior)
             variance = self._variance_step(stats, beta, phi, prior)
-        return self.replace(initial=initial, transition=transition, coefficients=beta, ar=phi, variance=variance)
+        return beta, phi, variance
+
+    def _fast_steps(self, stats: RegimeStats, prior: Any, cycles: int) -> tuple[Array, Array, Array] | None:
+        """The same by normal equations, compiled; None where they are ill-conditioned, or a variance is near 0."""
+        if is_small() or (stats.counts <= 0).any():
+            return None
+        beta, phi, variance = (np.array(part) for part in (self.coefficients, self.ar, self.variance))
+        index = _free_index(self.states, tuple(self.roles.tolist()))
+        q, p = beta.shape[1], self.order
+        none = np.zeros((q, q)), np.zeros(q), np.zeros((p, p)), 0.0, 0.0
+        found = switching_m_step(
+            stats.emission.rows, stats.products, self.runs, index, beta, phi, variance, self.shared_ar, self.tied,
+            cycles, none if prior is None else prior.precisions, LEAST_PIVOT,
+        )  # fmt: skip
+        return (beta, phi, variance) if found and (variance > EXACT * stats.least_variance).all() else None
 
     # -------------------------------------------------------- conditional maximization
 
@@ -416,6 +439,12 @@ class RegimeStats(Addable, Value):
         return stats_rows(self.emission)
 
     @cached_property
+    def products(self) -> Array:
+        """Sums of products Σ w z zᵀ (E, D + 1, D + 1) of z = (x, y) in each run."""
+        sums = self.emission.sums
+        return np.asarray(sums.scatter + sums.weight[:, None, None] * (sums.mean[:, :, None] * sums.mean[:, None, :]))
+
+    @cached_property
     def least_variance(self) -> float:
         """Noise variances below it are rounding errors of an exact fit."""
         y = self.roots[:, :, -1]
@@ -450,6 +479,12 @@ class RegimePrior(Value):
     variance: Annotated[Array, declared.numbers("*", 0)]  # ()
     rows: Annotated[Array, declared.numbers("*", 0)]  # ()
     pseudo_counts: Annotated[Array, declared.numbers("*", 0)]  # ()
+
+    @cached_property
+    def precisions(self) -> tuple[Array, Array, Array, float, float]:
+        """Precision and center of coefficients, precision of autoregressions, rows and variance of the noise."""
+        R, A = self.coefficient_root, self.ar_root
+        return R.T @ R, np.array(self.coefficients), A.T @ A, float(self.rows), float(self.variance)
 
     def log_density(self, model: MarkovSwitchingRegression) -> float:
         """Log density of a model, up to a constant."""
@@ -495,6 +530,14 @@ def _free_coefficients(K: int, roles: tuple[float, ...]) -> Array:
         own[np.arange(K), np.arange(K), j] = 1.0
         columns += list(own) if role == SWITCHING else [own.sum(axis=0)] if role == SHARED else []
     return np.stack([c.ravel() for c in columns], axis=1) if columns else np.zeros((K * q, 0))
+
+
+@lru_cache(maxsize=64)
+def _free_index(K: int, roles: tuple[float, ...]) -> Index:
+    """The number of the free parameter of each coefficient (K, q), −1 for one fixed at 0."""
+    free = _free_coefficients(K, roles)
+    index = np.where(free.any(axis=1), free.argmax(axis=1) if free.shape[1] else 0, -1)
+    return index.reshape(K, len(roles)).astype(np.intp)
 
 
 class PreparedRows(NamedTuple):

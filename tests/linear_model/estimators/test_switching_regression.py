@@ -390,3 +390,19 @@ def test_hazards_have_finite_answers(rng):
             assert np.isfinite(found[~np.isnan(np.asarray(series, dtype=float)[m.lags :])]).mean() > 0.7
             assert np.isfinite(m.noise_variance_).all() and np.isfinite(m.transition_).all()
             str(m.summary())
+
+
+def test_compiled_and_plain_m_steps_agree(rng):
+    y, _ = autoregression(rng, 200)
+    X = rng.standard_normal((200, 1))
+    for how in ({"shared": ["regressors"]}, {"lags": 2, "mean_adjusted": True}, {"tied_noise": True, "lags": 1}):
+        m = model(**how, max_iter=6, tol=1e-2).fit(y, X)
+        stats = m.regimes_.collect(m.rows(y, X))
+        for prior in (None, m.regimes_.weak_prior(stats)):
+            fast, slow = m.regimes_._fast_steps(stats, prior, 2), m.regimes_._steps(stats, prior, 2)
+            assert fast is not None
+            for a, b in zip(fast, slow, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+    shifted = model(lags=1, max_iter=6, tol=1e-2).fit(y + 1e9)
+    stats = shifted.regimes_.collect(shifted.rows(y + 1e9))
+    assert shifted.regimes_._fast_steps(stats, None, 1) is None  # ill-conditioned: by orthogonal factors
