@@ -76,8 +76,8 @@ def examples() -> dict[str, tuple[Callable[[], Any], dict, np.ndarray, np.ndarra
             lambda: MarkovAutoregression(gnp, 2, order=4, switching_ar=False, switching_variance=True),
             adjusted(4, **common), gnp, None, {}),
         "GNP: order 1, 3 states": (
-            lambda: MarkovAutoregression(gnp, 3, order=1, switching_ar=False), adjusted(1, n_states=3, **common, **TIED),
-            gnp, None, {}),
+            lambda: MarkovAutoregression(gnp, 3, order=1, switching_ar=False),
+            adjusted(1, n_states=3, **common, **TIED), gnp, None, {}),
         "returns: order 1 and variance": (
             lambda: MarkovAutoregression(returns, 2, order=1, switching_ar=False, switching_variance=True),
             adjusted(1, **common), returns, None, {}),
