@@ -8,6 +8,7 @@ A method of a value or estimator states in its own docstring what it computes. `
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import cache, cached_property
 from inspect import cleandoc, unwrap
 from types import FunctionType
@@ -15,7 +16,8 @@ from typing import TypeVar
 
 Entry = tuple[str, str]
 
-# parameter, or method.parameter where it means something else there → (type, description)
+# parameter → (type, description); where it means something else: method.parameter in a method, parameter|other beside
+# another parameter (of BESIDE)
 PARAMETERS: dict[str, Entry] = {
     "**fields": ("values", "New values by name."),
     "**how": ("settings", "Settings of the components, such as the `length` of sequences."),
@@ -36,10 +38,15 @@ PARAMETERS: dict[str, Entry] = {
     "cost": ("Cost, matrix or dict, optional", "Cost of each action (row) for each class (column); 0–1 by default."),
     "covariates": ("array-like, optional", "Covariates, one row per frame, for transitions that depend on them."),
     "deep": ("bool, default True", "Also parameters of estimators inside of this one, as name__parameter."),
+    "dim|observation_variance": ("int", "Number of columns of an observation."),
+    "dt": ("float", "Time between frames."),
     "engine": ("Engine, optional", "What sums statistics of blocks; by default `Threads()`."),
     "figure_": ("matplotlib.figure.Figure, optional", "Figure of the plot: set by `plot`."),
     "final": ("array-like (K,), optional", "Probability that a sequence ends after each state."),
     "full": ("bool, default False", "Return `Decisions` with expected costs and reasons instead of an array."),
+    "form": ("dict, optional", "Constraints of learned parameters by name: see `LinearGaussianDensity`."),
+    "future": ("array-like (steps, k), optional", "Known inputs of the forecast frames."),
+    "initial|observation_variance": ("tuple, optional", "Mean and covariance of the initial state."),
     "inputs": ("array-like, optional", "Known inputs (controls), one row per frame."),
     "joint": ("bool, default False", "The joint density of all rows instead of one density per row."),
     "k": ("int", "Position in the stack, from 0."),
@@ -110,9 +117,14 @@ PARAMETERS: dict[str, Entry] = {
     "update.y": ("array-like (d,)", "The observation; NaN is a missing value."),
     "weak.means": ("int, default 1", "Number of members that share the covariance."),
     "weak.strength": ("float", "Weight of the prior, in pseudo-observations."),
+    # of sequences
+    "X|lengths": ("array-like (n, d) or sequences", "Samples, one per row, or sequences: a Ragged, a list of arrays."),
+    "sample_weight|lengths": ("array-like (n,), optional", "Weight per sample, or per sequence: k equals k copies."),
+    "weight|covariates": ("array-like (n,), optional", "Weight per sequence: k equals k copies; for a stack (n, C)."),
+    "x|covariates": ("sequences", "A Ragged, a list of arrays (T_i, d), or one (T, d); NaN is a missing value."),
 }
 
-# method → (type, description)
+# method, or method|parameter where its result is another one if it has this parameter → (type, description)
 RETURNS: dict[str, Entry] = {
     "cdf": ("ndarray", "P(x ≤ points), per column."),
     "collect": ("statistics", "Sufficient statistics; those of parts of the data add up to those of all."),
@@ -147,6 +159,7 @@ RETURNS: dict[str, Entry] = {
     "plot": ("self", "The display itself; `ax_` and `figure_` are set."),
     "point": ("value", "The model with the point estimate."),
     "predict": ("ndarray (n,)", "Predicted label, cluster, state or target per sample."),
+    "predict|belief": ("belief", "The distribution of the state one frame later."),
     "predict_log_proba": ("ndarray (n, C)", "Log posterior probabilities, in the order of `classes_`."),
     "predict_proba": ("ndarray (n, C)", "Posterior probabilities, in the order of `classes_`."),
     "predictive": ("density", "The predictive density."),
@@ -154,6 +167,7 @@ RETURNS: dict[str, Entry] = {
     "refit": ("value", "The improved model, of the same type."),
     "replace": ("value", "The copy."),
     "sample": ("ndarray (n, d)", "Samples; (n, K, d) for a stack of K members."),
+    "sample|length": ("Ragged", "Sequences."),
     "score": ("float", "The score; larger is better."),
     "score_samples": ("ndarray (n,)", "Log-density per sample."),
     "set_params": ("self", "The estimator itself."),
@@ -161,9 +175,11 @@ RETURNS: dict[str, Entry] = {
     "summary": ("Description", "Prints as text."),
     "transform": ("ndarray (n, k)", "The transformed rows."),
     "update": ("value", "The posterior distribution, of the same type."),
+    "update|belief": ("tuple", "The distribution of the state given the observation, too, and log p(y | all before)."),
     "weak_prior": ("Prior", "A weakly informative prior."),
     "with_class_prior": ("estimator", "A copy with these class probabilities."),
 }
+BESIDE = ("belief", "covariates", "length", "lengths", "observation_variance")
 CONSTRUCTED = ("value", "A value of this class.")
 
 # fitted attribute → (type, description)
@@ -179,8 +195,10 @@ ATTRIBUTES: dict[str, Entry] = {
     "density_": ("density estimator", "The fitted estimator of the density."),
     "feature_names_in_": ("ndarray of str (d,)", "Names of the columns, where X had names."),
     "floor_": ("Floor", "The value that replaces a log-score of −∞ before `calibration_`."),
-    "is_online_": ("bool", "Whether the model was learned by `partial_fit`."),
+    "held_out_novelty_": ("ndarray (3, m)", "Novelty scores of held-out frames, their weights and sequences."),
+    "is_online_": ("bool", "Whether `partial_fit` discounts early statistics: True for a stream from the beginning."),
     "labels_": ("ndarray of int (n,)", "Cluster of each training sample."),
+    "mean_length_": ("float", "Mean number of frames per training sequence."),
     "model_": ("value", "The fitted model."),
     "n_features_in_": ("int", "Number of columns."),
     "n_iter_": ("int", "Number of iterations."),
@@ -200,8 +218,9 @@ def complete(cls: T) -> T:
     for name, member in vars(cls).items():
         function = getattr(member, "__func__", member)
         if not name.startswith("_") and isinstance(function, FunctionType) and function.__doc__:
-            result = CONSTRUCTED if isinstance(member, classmethod) else RETURNS.get(name)
-            function.__doc__ = completed(function.__doc__, _arguments(function), name, result)
+            arguments = _arguments(function)
+            result = CONSTRUCTED if isinstance(member, classmethod) else _entry(RETURNS, name, arguments)
+            function.__doc__ = completed(function.__doc__, arguments, name, result)
     if "__doc__" in vars(cls) and cls.__doc__ and not cls.__name__.startswith("_"):
         cls.__doc__ = completed(cls.__doc__, _constructor_arguments(cls), attributes=fitted_attributes(cls))
     return cls
@@ -269,9 +288,15 @@ Sections = dict[str, dict[str, str]]
 @cache
 def _shared(method: str, arguments: tuple[str, ...], result: Entry | None) -> Sections:
     """Entries of the tables for a method, by section and name."""
-    found = {name: PARAMETERS.get(f"{method}.{name}") or PARAMETERS.get(name) for name in arguments}
+    found = {name: PARAMETERS.get(f"{method}.{name}") or _entry(PARAMETERS, name, arguments) for name in arguments}
     parameters = {name: f"{name} : {entry[0]}\n    {entry[1]}" for name, entry in found.items() if entry}
     return {"Parameters": parameters, "Returns": {"": f"{result[0]}\n    {result[1]}"} if result else {}}
+
+
+def _entry(table: dict[str, Entry], name: str, arguments: Collection[str]) -> Entry | None:
+    """The entry of a name, by preference the one beside another of the arguments."""
+    keys = (f"{name}|{other}" for other in BESIDE if other in arguments)
+    return next((table[key] for key in keys if key in table), None) or table.get(name)
 
 
 def _section(name: str, body: str) -> str:

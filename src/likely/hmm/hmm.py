@@ -57,12 +57,9 @@ class HMM(Distribution):
 
     p(x) = Σ over paths s of p(s₁) p(x₁ | s₁) Π p(s_t | s_{t−1}) p(x_t | s_t)   (Herbst 9.4, Ney 7.2).
 
-    `initial` (N,) is the initial distribution, `transition` (N, N) the transition matrix. A sample is a sequence of
-    frames: `Ragged`, a list of arrays, or one array. State k emits from member k of `emission`, any stack; the first
-    state emits, too. `final` (N,) are exit probabilities, so that the lengths of sequences are modeled; without them, a
-    sequence may stop anywhere. Where `initial` and `transition` are longer than the stack of emissions, the last states
-    are *null states*, which emit nothing and take no time. A leading axis C makes a stack of C chains over one stack of
-    C·K emissions.
+    A sample is a sequence of frames: `Ragged`, a list of arrays, or one array; the first state emits, too. Where
+    `initial` and `transition` are longer than the stack of emissions, the last states are *null states*, which emit
+    nothing and take no time. A leading axis C makes a stack of C chains over one stack of C·K emissions.
 
     `transition` may be a `LogisticTransition`: transition probabilities that depend on covariates (input–output HMM),
     in a single chain without null states and `final`. A sample is then a sequence of frames with covariates: methods
@@ -74,6 +71,29 @@ class HMM(Distribution):
     Time-varying transition probabilities are an argument: `transition` (T, K, K) of `log_prob`, `posterior`, `smooth`,
     `viterbi` and `k_best` replaces that of the model; matrix t leads into frame t, and the first one has no effect.
 
+    Parameters
+    ----------
+    initial : array-like (N,)
+        Initial distribution.
+    transition : array-like (N, N) or LogisticTransition
+        Transition matrix: row j is p(next state | state j).
+    emission : density
+        Stack of K members: state k emits from member k. The other N − K states are null states.
+    final : array-like (N,), optional
+        Exit probabilities, so that the lengths of sequences are modeled; without them, a sequence may stop anywhere.
+
+    See Also
+    --------
+    HMMDensity : Fits an HMM to sequences.
+    LogisticTransition : Transitions that depend on covariates.
+
+    References
+    ----------
+    Rabiner (1989); Bishop (2006), chapter 13; Murphy (2012), chapter 17; Ney, lecture notes, 7.2; Herbst and du Preez,
+    lecture notes, 9.4.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> h = HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
     >>> h.viterbi([0.1, -0.3, 4.8, 5.2]).states
@@ -168,7 +188,18 @@ class HMM(Distribution):
         return getattr(self.emission, "smallest_eigenvalue", None)
 
     def member(self, c: int) -> HMM:
-        """One chain of a stack."""
+        """One chain of a stack.
+
+        Parameters
+        ----------
+        c : int
+            Number of the chain, from 0.
+
+        Returns
+        -------
+        HMM
+            The chain.
+        """
         at = np.arange(c * self.states, (c + 1) * self.states)
         return HMM.trusted(
             initial=self.initial[c].copy(), transition=self.transition[c].copy(), emission=self.emission.take(at),
@@ -243,7 +274,13 @@ class HMM(Distribution):
     def log_prob(
         self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: ArrayLike | None = None,
     ) -> Array:  # fmt: skip
-        """log p(x) of each sequence: (n,), or (n, C) for a stack."""
+        """Log-likelihood log p(x) of each sequence.
+
+        Returns
+        -------
+        ndarray (n,)
+            Log-likelihoods; (n, C) for a stack of C chains.
+        """
         data = SequenceBlocks.of(self, x, covariates, transition)
         out = np.empty((len(data.frames), self.members or 1))
 
@@ -263,7 +300,20 @@ class HMM(Distribution):
         return out.astype(np.float32) if data.frames.dtype == np.float32 else out
 
     def scores(self, seqs: Ragged, before: int = 0) -> Array:
-        """Emission log-likelihoods log p(x_t | state) of all frames under all states (T, C·K), as a new array."""
+        """Emission log-likelihoods log p(x_t | state) of all frames under all states (T, C·K), as a new array.
+
+        Parameters
+        ----------
+        seqs : Ragged
+            Sequences.
+        before : int, default 0
+            Number of sequences before these, for the numbers in error messages.
+
+        Returns
+        -------
+        ndarray (T, C·K)
+            Log-likelihoods, one row per frame.
+        """
         try:
             logs = self.emission.log_prob(in_double(seqs.values))
         except BadEntry as error:
@@ -281,6 +331,16 @@ class HMM(Distribution):
         For a stack, a list with the sequences of each chain. Where transitions depend on covariates, these are n
         sequences (T_i, p), or a single one (T, p) for all, and both are returned together, as by `with_covariates`:
         `result[i]["frames"]` (T_i, d) and `result[i]["covariates"]` (T_i, p).
+
+        Parameters
+        ----------
+        covariates : sequences, optional
+            Covariates (T_i, p) of each sequence, or (T, p) for all.
+
+        Returns
+        -------
+        Ragged
+            Sequences; a list of them for a stack; frames and covariates where transitions depend on these.
         """
         if self.members is not None:
             return [one.sample(n, rng, length) for one in self._member_list]
@@ -300,6 +360,11 @@ class HMM(Distribution):
         """Viterbi path: `states` (T,) and `log_prob`; for many sequences a Ragged and (n,).
 
         For an impossible sequence, log_prob is −inf and every state −1.
+
+        Returns
+        -------
+        Path
+            The path and its joint log-probability.
         """
         data = self._data("viterbi", x, covariates, transition, best=True)
         states, score = viterbi.viterbi(data)
@@ -308,7 +373,18 @@ class HMM(Distribution):
     def k_best(
         self, x: SequencesLike, k: int, covariates: SequencesLike | None = None, *, transition: ArrayLike | None = None
     ) -> list[Path]:
-        """The k most probable paths of one sequence, best first; fewer where fewer are possible."""
+        """The k most probable paths of one sequence, best first; fewer where fewer are possible.
+
+        Parameters
+        ----------
+        k : int
+            Number of paths.
+
+        Returns
+        -------
+        list of Path
+            Paths with their joint log-probabilities.
+        """
         k = check_integer(k, "HMM.k_best", "k", 1)
         data = self._data("k_best", x, covariates, transition, best=True)
         single_sequence(data.frames, "HMM.k_best")
@@ -325,6 +401,11 @@ class HMM(Distribution):
         `lag=0` gives the filtered (causal) probabilities. A frame that is impossible after those before it counts as
         missing, as in `lk.step`, with a warning; so it changes nothing before it (with `lag=0`), and in no other
         sequence. Where a chain must have exited, no state is possible: all probabilities are 0.
+
+        Returns
+        -------
+        ndarray (T, K) or Ragged
+            Probabilities of the states.
         """
         if lag is not None:
             lag = _integer_lag(lag)
@@ -337,11 +418,18 @@ class HMM(Distribution):
     def predictive_log_prob(
         self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: ArrayLike | None = None
     ) -> Any:
-        """log p(x_t | x_1 … x_{t−1}) of every frame (T,), a Ragged for many sequences; its sum is `log_prob`.
+        """Predictive log-likelihood log p(x_t | x_1 … x_{t−1}) of every frame; its sum is `log_prob`.
 
         If the model has `final` probabilities, a frame has the probability of going on to it, too, and the last one
         that of ending there. Frames after an impossible one are not defined.
 
+        Returns
+        -------
+        ndarray (T,) or Ragged
+            Log-likelihoods per frame; a Ragged for many sequences.
+
+        Examples
+        --------
         >>> import likely as lk, numpy as np
         >>> h = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [4.0]], 1.0))
         >>> each = h.predictive_log_prob([0.1, 0.2, 3.9])
@@ -355,13 +443,25 @@ class HMM(Distribution):
     def smooth(
         self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: ArrayLike | None = None,
     ) -> Smoothed:  # fmt: skip
-        """Forward–backward algorithm: `states`, as `posterior` gives them, and `log_prob` of the sequence."""
+        """Forward–backward algorithm: `states`, as `posterior` gives them, and `log_prob` of the sequence.
+
+        Returns
+        -------
+        Smoothed
+            Probabilities (T, K) of the states, and the log-likelihood; for many sequences a Ragged and (n,).
+        """
         data = self._data("smooth", x, covariates, transition)
         out, total = decoding.smoothed(data, None)
         return Smoothed(out, float(total[0])) if is_single_sequence(x) else Smoothed(Ragged(out, data.offsets), total)
 
     def sample_states(self, x: SequencesLike, rng: Generator, covariates: SequencesLike | None = None) -> Index:
-        """Sample one state path per sequence from p(s | x), concatenated (T,)."""
+        """Sample one state path per sequence from p(s | x), concatenated (T,).
+
+        Returns
+        -------
+        ndarray of int (T,)
+            States of all frames.
+        """
         return sample_states(self._data("sample_states", x, covariates), rng)
 
     def forecast(
@@ -372,6 +472,20 @@ class HMM(Distribution):
         Where transitions depend on covariates, `covariates` (steps, p) are those to come, (steps,) for one; `past` (T,
         p) are those of x, unless x has its own. In the result `states` is (steps, K), `mean` (steps, d), and
         `result[i]` the density of the observation i + 1 frames ahead.
+
+        Parameters
+        ----------
+        x : sequence or Categorical
+            The sequence so far, or a belief: the distribution of its last state.
+        covariates : array-like (steps, p), optional
+            Covariates to come.
+        past : array-like (T, p), optional
+            Covariates of x, unless x has its own.
+
+        Returns
+        -------
+        Forecast
+            Distributions of the states and of the observations.
         """
         steps = check_integer(steps, "HMM.forecast", "steps", 1)
         if not self.is_logistic:
@@ -397,6 +511,11 @@ class HMM(Distribution):
 
         Where transitions depend on covariates, those (p,) of the frame to come; without them the transition is due, and
         `update` makes it.
+
+        Parameters
+        ----------
+        covariates : array-like (p,), optional
+            Covariates of the frame to come.
         """
         if not self.is_logistic:
             _refuse_inputs(covariates)
@@ -416,6 +535,11 @@ class HMM(Distribution):
 
         Where transitions depend on covariates, `covariates` (p,) are those of the transition into y; without them y is
         a pair of both, or Columns of "frames" and "covariates". An impossible frame leaves the belief unchanged.
+
+        Parameters
+        ----------
+        covariates : array-like (p,), optional
+            Covariates of the transition into y.
         """
         if not self.is_logistic:
             _refuse_inputs(covariates)
@@ -448,9 +572,19 @@ class HMM(Distribution):
     ) -> HMMStats:  # fmt: skip
         """E-step of Baum–Welch: expected counts of initial, transition and final states, and emission statistics.
 
-        `log_mask` are known states: a Ragged (or list) of state numbers (T_i,), −1 where unknown, or of log-masks (T_i,
-        K). `hard` uses the Viterbi path alone (Viterbi training). In a stack, `weight` (n, C) and `labels` (n,) refer
-        to the chains.
+        Parameters
+        ----------
+        labels : array-like of int (n,), optional
+            In a stack, the chain of each sequence.
+        log_mask : sequences, optional
+            Known states: numbers (T_i,), −1 where unknown, or log-masks (T_i, K).
+        hard : bool, default False
+            Use the Viterbi path alone (Viterbi training).
+
+        Returns
+        -------
+        HMMStats
+            Expected counts; those of two sets of sequences add.
         """
         data = SequenceBlocks.of(self, x, covariates, best=hard, hard=hard)
         n = len(data.frames)
@@ -489,7 +623,18 @@ class HMM(Distribution):
         return self.scores(seqs) if best is None else best(in_double(seqs.values))
 
     def best_log_prob(self, x: SequencesLike) -> Array:
-        """Joint log-probability of the Viterbi path, and of the best components: (n,), or (n, C) for a stack."""
+        """Joint log-probability of the Viterbi path, and of the best components: (n,), or (n, C) for a stack.
+
+        Parameters
+        ----------
+        x : sequences
+            A Ragged, a list of arrays (T_i, d), or one array (T, d).
+
+        Returns
+        -------
+        ndarray (n,)
+            Log-probabilities; (n, C) for a stack.
+        """
         data = [SequenceBlocks.of(one, x, best=True, hard=True) for one in self._member_list]
         out = [viterbi.viterbi(one).log_prob for one in data]
         return np.stack(out, axis=1) if self.members else out[0]
@@ -546,6 +691,13 @@ class HMM(Distribution):
 class PendingTransition(Value):
     """Belief state of an HMM whose next transition waits for its covariates.
 
+    Parameters
+    ----------
+    probs : array-like (K,)
+        Probabilities of the states before the transition.
+
+    Examples
+    --------
     >>> PendingTransition(np.array([0.5, 0.5])).probs
     array([0.5, 0.5])
     """

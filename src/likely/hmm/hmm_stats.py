@@ -24,6 +24,25 @@ class HMMStats(Addable, Value):
     transition(j, k) = Σ_t ξ_t(j, k), ξ_t(j, k) = p(s_{t−1} = j, s_t = k | x)   (Rabiner 1989, Ney 7.4); where
     transitions depend on covariates, `LogisticStats`. Statistics of two sets of sequences add.
 
+    Parameters
+    ----------
+    initial : ndarray (N,)
+        Expected counts of initial states.
+    transition : ndarray (N, N) or LogisticStats
+        Expected counts of transitions.
+    final : ndarray (N,)
+        Expected counts of final states: of exits, or of last states where the chain has none.
+    counts : ndarray (K,)
+        Expected number of frames in each emitting state.
+    emission : statistics
+        Sufficient statistics of the emissions.
+    entropy : ndarray ()
+        Entropy of the hidden states in nats; −inf where a sequence is impossible.
+    seen : bool, default False
+        True if all states were observed.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], lk.Gaussian([[0.0], [9.0]], 1.0))
     >>> h.collect([[0.0, 0.1, 9.0], [0.0, 9.0]]).transition.round(3)
@@ -97,12 +116,29 @@ class HMMStats(Addable, Value):
     __rmul__ = __mul__
 
     def as_stack(self) -> HMMStats:
-        """The statistics of one chain as a stack of one."""
+        """The statistics of one chain as a stack of one.
+
+        Returns
+        -------
+        HMMStats
+            The same statistics with a leading axis of length 1.
+        """
         arrays = {name: getattr(self, name)[None] for name in ("initial", "transition", "final", "counts", "entropy")}
         return self.replace(**arrays)
 
     def member(self, c: Any) -> HMMStats:
-        """The statistics of one chain, or of some chains, of a stack; tied emissions are not separated."""
+        """The statistics of one chain, or of some chains, of a stack; tied emissions are not separated.
+
+        Parameters
+        ----------
+        c : int or array-like of int
+            Number of the chain, or of several, from 0.
+
+        Returns
+        -------
+        HMMStats
+            The statistics; of several chains, as a stack.
+        """
         K = self.counts.shape[-1]
         at = (np.asarray(c)[..., None] * K + np.arange(K)).ravel()
         arrays = {

@@ -27,12 +27,32 @@ EFFECT = 2.5  # standard deviation of the log-odds that one standard deviation o
 
 @dataclass(frozen=True, eq=False)
 class LogisticTransition(Value):
-    """p(s_t = j | s_{t−1} = i, u_t) = exp(β_ij · (1, u_t)) / Σ_k exp(β_ik · (1, u_t)), over possible k.
+    """Multinomial logistic transition probabilities that depend on covariates (input–output HMM).
 
-    The transitions of an HMM that depend on covariates u_t (input–output HMM). `units` (2, p), a center and a scale,
-    standardize the covariates: the coefficients are those of (u − center) / scale. Only differences of coefficients
-    between targets are identified.
+    p(s_t = j | s_{t−1} = i, u_t) = exp(β_ij · (1, u_t)) / Σ_k exp(β_ik · (1, u_t)), over possible k.
 
+    Only differences of coefficients between targets are identified.
+
+    Parameters
+    ----------
+    coefficients : array-like (K, K, p + 1)
+        Coefficients β of 1 and the covariates; arbitrary where a transition is impossible.
+    possible : array-like of bool (K, K), optional
+        Possible transitions; None is all of them.
+    units : array-like (2, p), optional
+        Center and scale that standardize the covariates: the coefficients are those of (u − center) / scale. None
+        leaves them as they are.
+
+    See Also
+    --------
+    HMM : The model whose `transition` it may be.
+
+    References
+    ----------
+    Bengio and Frasconi (1995); Böhning (1992).
+
+    Examples
+    --------
     >>> rain = LogisticTransition([[[0.0, 0.0], [-4.0, 8.0]], [[0.0, 0.0], [0.0, 0.0]]])  # u = 1 makes state 0 leave
     >>> rain.matrices([0.0, 1.0]).round(2).tolist()
     [[[0.98, 0.02], [0.5, 0.5]], [[0.02, 0.98], [0.5, 0.5]]]
@@ -82,7 +102,13 @@ class LogisticTransition(Value):
         return self.possible
 
     def raw_coefficients(self) -> Array:
-        """The coefficients of (1, u) with unstandardized u (K, K, p + 1)."""
+        """The coefficients of (1, u) with unstandardized u (K, K, p + 1).
+
+        Returns
+        -------
+        ndarray (K, K, p + 1)
+            Coefficients.
+        """
         if self.units is None:
             return self.coefficients
         slopes = self.coefficients[:, :, 1:] / self.units[1]
@@ -91,20 +117,61 @@ class LogisticTransition(Value):
     # ------------------------------------------------------------ probabilities
 
     def matrices(self, covariates: SequencesLike) -> Array:
-        """Transition matrices p(next state | state) at given covariates (T, p): (T, K, K)."""
+        """Transition matrices p(next state | state) at given covariates (T, p): (T, K, K).
+
+        Parameters
+        ----------
+        covariates : array-like (T, p)
+            Covariates, one row per frame.
+
+        Returns
+        -------
+        ndarray (T, K, K)
+            Transition matrices.
+        """
         u = table(np.asarray(covariates, dtype=np.float64))
         if u.shape[1] != self.n_covariates and u.shape == (self.n_covariates, 1):
             u = u.T  # one row of several covariates
         return np.exp(log_transition(self.coefficients, self.mask, self.features(u)))
 
     def features(self, u: Array, offsets: Index | None = None, before: int = 0, frame: int = 0) -> Array:
-        """Design matrix (1, u) in standardized units (T, p + 1); what is missing is named by sequence and frame."""
+        """Design matrix (1, u) in standardized units (T, p + 1); what is missing is named by sequence and frame.
+
+        Parameters
+        ----------
+        u : ndarray (T, p)
+            Covariates.
+        offsets : ndarray of int, optional
+            Where sequences begin and end.
+        before : int, default 0
+            Number of sequences before these, for error messages.
+        frame : int, default 0
+            Number of frames before these, for error messages.
+
+        Returns
+        -------
+        ndarray (T, p + 1)
+            Design matrix.
+        """
         if u.ndim != 2 or u.shape[1] != self.n_covariates:
             raise ShapeError(sentence("HMM", f"covariates must have {self.n_covariates} columns", u.shape))
         return features(u, self.units, offsets, before, frame)
 
     def arcs(self, initial: Array, z: Array) -> Arcs:
-        """The transitions into frames with features z (T, p + 1); `log_transition` is the slow reference."""
+        """The transitions into frames with features z (T, p + 1); `log_transition` is the slow reference.
+
+        Parameters
+        ----------
+        initial : ndarray (K,)
+            Initial distribution.
+        z : ndarray (T, p + 1)
+            Features.
+
+        Returns
+        -------
+        Arcs
+            Probabilities of the transitions and their logarithms.
+        """
         from likely.hmm._loops import row_softmax as loops
 
         K, _, q = self.coefficients.shape
@@ -116,7 +183,22 @@ class LogisticTransition(Value):
         return Arcs.varying(initial, probs, logs, allowed)
 
     def sample(self, state: Index, z: Array, uniform: Array) -> Index:
-        """The next state after each of n states, given their features z (n, p + 1) and uniform numbers (n, 1)."""
+        """The next state after each of n states, given their features z (n, p + 1) and uniform numbers (n, 1).
+
+        Parameters
+        ----------
+        state : ndarray of int (n,)
+            States before.
+        z : ndarray (n, p + 1)
+            Features.
+        uniform : ndarray (n, 1)
+            Uniform random numbers.
+
+        Returns
+        -------
+        ndarray of int (n,)
+            Next states.
+        """
         probs = np.exp(_log_row(self.coefficients[state], self.mask[state], z))
         cumulative = np.cumsum(probs, axis=1)
         return np.asarray((uniform * cumulative[:, -1:] >= cumulative).sum(axis=1))
@@ -124,7 +206,22 @@ class LogisticTransition(Value):
     # ----------------------------------------------------------------- learning
 
     def collect(self, xi: Array, arcs: Arcs, z: Array) -> LogisticStats:
-        """Statistics of expected transitions ξ_t(i, j) (T, K, K), weighted, at features z (T, q)."""
+        """Statistics of expected transitions ξ_t(i, j) (T, K, K), weighted, at features z (T, q).
+
+        Parameters
+        ----------
+        xi : ndarray (T, K, K)
+            Expected transitions, weighted.
+        arcs : Arcs
+            The transitions, as `arcs` returns them.
+        z : ndarray (T, p + 1)
+            Features.
+
+        Returns
+        -------
+        LogisticStats
+            Statistics at these coefficients.
+        """
         (T, K), q = xi.shape[:2], z.shape[1]
         before = xi @ np.ones(K)  # γ_{t−1}(i), 0 at first frames
         excess = (xi - before[:, :, None] * arcs.transition).reshape(T, K * K)
@@ -136,7 +233,26 @@ class LogisticTransition(Value):
         )  # fmt: skip
 
     def collect_path(self, path: Index, before: Index, weight: Array, arcs: Arcs, z: Array) -> LogisticStats:
-        """Statistics of one path (T,), taken as observed; before (T,) are the states before, −1 where there is none."""
+        """Statistics of one path (T,), taken as observed; before (T,) are the states before, −1 where there is none.
+
+        Parameters
+        ----------
+        path : ndarray of int (T,)
+            States.
+        before : ndarray of int (T,)
+            States before, −1 where there is none.
+        weight : ndarray (T,)
+            Weight per frame.
+        arcs : Arcs
+            The transitions, as `arcs` returns them.
+        z : ndarray (T, p + 1)
+            Features.
+
+        Returns
+        -------
+        LogisticStats
+            Statistics at these coefficients.
+        """
         K, q = self.states, z.shape[1]
         gradient, curvature, fitted = np.zeros((K, K, q)), np.zeros((K, q, q)), 0.0
         for i in range(K):
@@ -159,7 +275,13 @@ class LogisticTransition(Value):
         return self.replace(coefficients=beta + FURTHER * step(beta, self.mask, gradient, curvature, ridge))
 
     def expected_log(self, stats: LogisticStats) -> float:
-        """Lower bound of the expected log-probability of transitions, tight at the coefficients of the statistics."""
+        """Lower bound of the expected log-probability of transitions, tight at the coefficients of the statistics.
+
+        Returns
+        -------
+        float
+            The lower bound in nats.
+        """
         change = self.coefficients - stats.coefficients
         return float(stats.fitted) + bound(change, self.mask, stats.gradient, stats.curvature)
 
@@ -171,6 +293,19 @@ class LogisticStats(Addable, Value):
     A logistic model has no finite sufficient statistic, so transitions are summarized at the coefficients of the model
     that collected them: statistics at different coefficients do not add.
 
+    Parameters
+    ----------
+    fitted : ndarray ()
+        Expected log-probability of the transitions, at `coefficients`.
+    gradient : ndarray (K, K, p + 1)
+        Gradient of that.
+    curvature : ndarray (K, p + 1, p + 1)
+        Σ_t γ_{t−1}(i) z zᵀ per state i, with features z.
+    coefficients : ndarray (K, K, p + 1)
+        Coefficients of the model that collected.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> h = lk.HMM([0.5, 0.5], lk.hmm.LogisticTransition(np.zeros((2, 2, 2))), lk.Gaussian([[0.0], [9.0]], 1.0))
     >>> h.collect([[0.0, 9.0, 9.1]], covariates=[[0.0, 1.0, 1.0]]).transition.gradient[:, 1, 1].round(3)
@@ -201,12 +336,24 @@ class LogisticStats(Addable, Value):
 
 @dataclass(frozen=True, eq=False)
 class LogisticPrior(Value):
-    """β ~ N(0, 1/ridge), not the intercepts; `strength` pseudo-counts per state, spread over its possible transitions.
+    """Gaussian prior of logistic transition coefficients, with pseudo-counts of transitions.
 
-    The prior of transitions in an `HMMPrior`. The pseudo-counts are at covariates `center`; with constant covariates
-    they are those of a Dirichlet prior. Up to a constant: log p(β) = −½ Σ ridge β² + strength Σ_i mean_j log p(j | i,
+    β ~ N(0, 1/ridge), not the intercepts; `strength` pseudo-counts per state, spread over its possible transitions. The
+    prior of transitions in an `HMMPrior`. The pseudo-counts are at covariates `center`; with constant covariates they
+    are those of a Dirichlet prior. Up to a constant: log p(β) = −½ Σ ridge β² + strength Σ_i mean_j log p(j | i,
     center).
 
+    Parameters
+    ----------
+    strength : float
+        Pseudo-counts per state.
+    center : array-like (p,)
+        Covariates at which the pseudo-counts are, in the model's units.
+    ridge : array-like (p,)
+        Precision of the coefficients of each covariate.
+
+    Examples
+    --------
     >>> LogisticPrior(strength=1.0, center=[0.0], ridge=[0.16]).ridge
     array([0.16])
     """
@@ -227,7 +374,15 @@ class LogisticPrior(Value):
 
     @classmethod
     def weak(cls, stats: LogisticStats, strength: float = 1.0, effect: float = EFFECT) -> LogisticPrior:
-        """Weak prior scaled by the variances of the covariates: one standard deviation changes log-odds by `effect`."""
+        """Weak prior scaled by the variances of the covariates: one standard deviation changes log-odds by `effect`.
+
+        Parameters
+        ----------
+        strength : float, default 1.0
+            Pseudo-counts per state.
+        effect : float, default 2.5
+            Change of log-odds that one standard deviation of a covariate makes.
+        """
         total = stats.curvature.sum(axis=0)
         mean = total[0, 1:] / max(total[0, 0], 1e-300)
         square = np.diag(total)[1:] / max(total[0, 0], 1e-300)
@@ -240,7 +395,20 @@ class LogisticPrior(Value):
         return np.concatenate([[0.0], self.ridge])
 
     def gradient_and_curvature(self, coefficients: Array, possible: Mask) -> tuple[Array, Array]:
-        """Gradient and curvature of the pseudo-counts of transitions."""
+        """Gradient and curvature of the pseudo-counts of transitions.
+
+        Parameters
+        ----------
+        coefficients : ndarray (K, K, p + 1)
+            Coefficients.
+        possible : ndarray of bool (K, K)
+            Possible transitions.
+
+        Returns
+        -------
+        tuple of ndarray
+            Gradient (K, K, p + 1) and curvature (K, p + 1, p + 1).
+        """
         z = np.concatenate([[1.0], self.center])
         probs = np.exp(log_transition(coefficients, possible, z[None])[0])
         uniform = possible / possible.sum(axis=1, keepdims=True)
@@ -248,7 +416,18 @@ class LogisticPrior(Value):
         return gradient, np.repeat((self.strength * np.outer(z, z))[None], len(possible), axis=0)
 
     def log_density(self, transition: LogisticTransition) -> float:
-        """Log prior density of the coefficients, up to a constant."""
+        """Log prior density of the coefficients, up to a constant.
+
+        Parameters
+        ----------
+        transition : LogisticTransition
+            Transitions with these coefficients.
+
+        Returns
+        -------
+        float
+            The log-density in nats.
+        """
         coefficients, possible = transition.coefficients, transition.mask
         z = np.concatenate([[1.0], self.center])[None]
         uniform = possible / possible.sum(axis=1, keepdims=True)

@@ -31,6 +31,23 @@ class HMMPrior(Value):
 
     log p = Σ over states of log Dirichlet(row | α), so the mode of a row is (n + α − 1) / Σ (n + α − 1)   (Ney 7.4).
 
+    Parameters
+    ----------
+    initial : array-like (N,) or None
+        Parameters α of the initial distribution.
+    transition : array-like (N, N), LogisticPrior or None
+        Parameters α of each row of the transition matrix.
+    final : array-like (N,) or None
+        Parameters α of the exit probabilities; None for chains without.
+    emission : Prior or None
+        Prior of the emissions.
+
+    References
+    ----------
+    Bishop (2006), chapter 13; Ney, lecture notes, 7.4.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], lk.Gaussian([[0.0], [9.0]], 1.0))
     >>> HMMPrior.weak(h, None).transition  # one pseudo-count per state, spread over possible transitions
@@ -72,10 +89,21 @@ class HMMPrior(Value):
     def weak(
         cls, model: HMM, emission: Any, strength: float = 1.0, stats: Stats | None = None, effect: float = EFFECT
     ) -> HMMPrior:
-        """`strength` pseudo-counts per state and for the initial distribution, spread over all possible transitions.
+        """Weak prior of `strength` pseudo-counts per state and for the initial distribution.
 
-        Where transitions depend on covariates, statistics are needed: one standard deviation of a covariate in them
-        changes log-odds by about `effect`.
+        They are spread over all possible transitions. Where transitions depend on covariates, statistics are needed:
+        one standard deviation of a covariate in them changes log-odds by about `effect`.
+
+        Parameters
+        ----------
+        emission : Prior or None
+            Prior of the emissions.
+        strength : float, default 1.0
+            Pseudo-counts per state.
+        stats : HMMStats, optional
+            Statistics of the data; needed where transitions depend on covariates.
+        effect : float, default 2.5
+            Change of log-odds that one standard deviation of a covariate makes.
         """
         if model.is_logistic:
             initial = model.initial > 0
@@ -93,7 +121,17 @@ class HMMPrior(Value):
 
     @classmethod
     def symmetric(cls, model: HMM, alpha: float, emission: Any, stats: Stats | None = None) -> HMMPrior:
-        """The same α for every transition that is possible in the model; with covariates, at the mean of these."""
+        """The same α for every transition that is possible in the model; with covariates, at the mean of these.
+
+        Parameters
+        ----------
+        alpha : float
+            Parameter α of every possible transition, at least 1.
+        emission : Prior or None
+            Prior of the emissions.
+        stats : HMMStats, optional
+            Statistics of the data; needed where transitions depend on covariates.
+        """
         if model.is_logistic:
             initial, targets = np.where(model.initial > 0, alpha, 0.0), float(model.transition.mask.sum(axis=1).mean())
             return cls(initial, LogisticPrior.weak(_statistics(stats), (alpha - 1.0) * targets), None, emission)
@@ -108,7 +146,13 @@ class HMMPrior(Value):
         return _pseudo_counts(self.initial), transition, _pseudo_counts(self.final)
 
     def log_density_of_transitions(self, model: HMM) -> float:
-        """Log prior density of a model's initial, transition and final probabilities."""
+        """Log prior density of a model's initial, transition and final probabilities.
+
+        Returns
+        -------
+        float
+            The log-density in nats.
+        """
         if self.initial is None or self.transition is None:
             return 0.0
         value = _log_dirichlet(np.broadcast_to(self.initial, model.initial.shape), model.initial)

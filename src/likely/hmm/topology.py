@@ -29,8 +29,31 @@ class Topology(Value):
     """Possible initial states, transitions and final states, and the density index of each emitting state.
 
     The first K = len(`density`) states emit, by density `density[k]`: states with the same number are tied. The others
-    are null states. `final` None lets sequences stop anywhere.
+    are null states.
 
+    Parameters
+    ----------
+    initial : array-like of bool (N,)
+        Possible initial states.
+    transition : array-like of bool (N, N)
+        Possible transitions.
+    final : array-like of bool (N,) or None
+        Possible final states; None lets sequences stop anywhere.
+    density : array-like of int (K,)
+        Number of the density of each emitting state, from 0.
+    origin : array-like of int (K,), optional
+        In an expansion, the original state of each one.
+
+    See Also
+    --------
+    HMMDensity : Takes a topology.
+
+    References
+    ----------
+    Rabiner (1989); Ney, lecture notes, 7.1.
+
+    Examples
+    --------
     >>> t = Topology.steps(3, (0, 1, 2))
     >>> t.transition.astype(int)
     array([[1, 1, 1],
@@ -81,7 +104,15 @@ class Topology(Value):
 
     @classmethod
     def ergodic(cls, states: int, final: bool = False) -> Topology:
-        """Ergodic (fully connected): every state may follow every other."""
+        """Ergodic (fully connected): every state may follow every other.
+
+        Parameters
+        ----------
+        states : int
+            Number of states.
+        final : bool, default False
+            Whether sequences end by an exit, possible from every state.
+        """
         all_ = np.ones(states, dtype=bool)
         return cls(all_, np.ones((states, states), dtype=bool), all_ if final else None, np.arange(states))
 
@@ -91,6 +122,17 @@ class Topology(Value):
 
         Sequences begin in the first state and end in the last; with `around` the topology is cyclic, and they may begin
         anywhere   (Ney 7.1: the (0, 1, 2) model).
+
+        Parameters
+        ----------
+        states : int
+            Number of states.
+        allowed : sequence of int
+            Allowed numbers of states to go on by.
+        final : bool, default True
+            Whether sequences end by an exit.
+        around : bool, default False
+            The first state follows the last: a cyclic topology.
         """
         if not allowed or any(s != int(s) or s < 0 for s in allowed):
             raise DomainError(sentence("Topology", "steps must be integers, not negative", tuple(allowed)))
@@ -107,7 +149,17 @@ class Topology(Value):
 
     @classmethod
     def parallel(cls, states: int, branches: int = 2, final: bool = True) -> Topology:
-        """Several left-to-right branches in parallel; each sequence takes one, such as one variant of a word."""
+        """Several left-to-right branches in parallel; each sequence takes one, such as one variant of a word.
+
+        Parameters
+        ----------
+        states : int
+            Number of states of all branches.
+        branches : int, default 2
+            Number of branches.
+        final : bool, default True
+            Whether sequences end by an exit, from the last state of a branch.
+        """
         if not 0 < branches <= states:
             raise DomainError(sentence("Topology", f"branches must be 1 … {states}", branches))
         cuts = [int(c) for c in np.linspace(0, states, branches + 1)]
@@ -119,7 +171,17 @@ class Topology(Value):
 
     @classmethod
     def of(cls, what: TopologyLike, states: int, final: bool | None = None) -> Topology:
-        """A name, a tuple of allowed steps, a mask (K, K) of transitions, or a Topology, for `states` states."""
+        """A name, a tuple of allowed steps, a mask (K, K) of transitions, or a Topology, for `states` states.
+
+        Parameters
+        ----------
+        what : str, sequence of int, array-like of bool (K, K) or Topology
+            The name, allowed steps, mask or topology.
+        states : int
+            Number of states.
+        final : bool, optional
+            Whether sequences end by an exit; None: as is usual for this topology.
+        """
         if isinstance(what, Topology):
             if what.states != states:
                 raise ShapeError(sentence("Topology", f"a topology of {states} emitting states is needed", what.states))
@@ -159,7 +221,18 @@ class Topology(Value):
         return np.arange(self.states) if self.origin is None else self.origin
 
     def tied(self, index: ArrayLike) -> Topology:
-        """The topology with tied states: those with the same number share one density."""
+        """The topology with tied states: those with the same number share one density.
+
+        Parameters
+        ----------
+        index : array-like of int (K,)
+            Number per state; equal numbers are tied.
+
+        Returns
+        -------
+        Topology
+            The tied topology.
+        """
         index = np.array(index)
         if index.shape != (self.densities,) or index.dtype.kind not in "iu":
             expected = f"tie must number the density of each of {self.densities} states"
@@ -205,7 +278,18 @@ class Topology(Value):
         return out
 
     def probabilities(self, stay: float = 0.5) -> tuple[Array, Array, Array | None]:
-        """Initial, transition and final probabilities, uniform over what is possible; self-transitions have `stay`."""
+        """Initial, transition and final probabilities, uniform over what is possible; self-transitions have `stay`.
+
+        Parameters
+        ----------
+        stay : float, default 0.5
+            Probability of a self-transition.
+
+        Returns
+        -------
+        tuple of ndarray
+            Initial (N,), transition (N, N) and final (N,) probabilities; final is None where there is no exit.
+        """
         own = np.diag(self.transition)
         out = np.zeros(len(own), dtype=bool) if self.final is None else self.final
         others = self.transition.sum(axis=1) - own + out

@@ -62,27 +62,7 @@ Emit = Literal["states", "transitions"]
 
 
 class HMMDensity(ChainStarts, DensityEstimator):
-    """Hidden Markov model fitted to sequences by EM (Baum–Welch): `model_` is an `HMM`   (Rabiner 1989, Ney 7.4).
-
-    - **component**: the estimator of the emission density, any density: Gaussian, categorical, a mixture
-      (`tie="all"` in it makes the states share its components), products of different streams. None:
-      `GaussianDensity()`.
-    - **n_states**: number of states K.
-    - **topology**: "ergodic", "left-to-right", "cyclic", "parallel", a tuple of allowed steps such as (0, 1, 2), a mask
-      (K, K) of possible transitions, or a `Topology`, which may have null states. Impossible transitions stay so.
-    - **final**: whether the end of a sequence is part of the model (final probabilities), so that lengths count. None:
-      as in the topology (left-to-right and parallel ones end in their last states).
-    - **tie**: one number per state; states with the same number share one density.
-    - **order**: order of the Markov chain. **durations**: the longest stay in a state, if the duration distribution is
-      to be learned rather than geometric. **emit**: "states", or "transitions": each transition has a density of its
-      own. All three are expanded into more states; `topology_.original` is the original state of each of them.
-    - **prior**: "weak" regularizes the emissions and adds one pseudo-count per state to the transitions; None is
-      maximum likelihood; a number α ≥ 1 is a Dirichlet prior of transitions, α − 1 pseudo-counts each; or an
-      `HMMPrior`. A `LogisticPrior` is that of the coefficients of covariates, and leaves the rest weak.
-    - **init**: "segments" (equal segments of each sequence), "clusters" (similar frames), "random", or an `HMM`.
-      "auto": segments where states follow in order, else clusters.
-    - **n_init, max_iter, tol, hard, random_state**: as in `MixtureDensity`; `hard` is Viterbi training, `tol` is
-      the gain per frame. With covariates, there are five times `max_iter` iterations at most.
+    """Hidden Markov model fitted to sequences by EM (Baum–Welch).
 
     Sequences are a `Ragged`, a list of arrays (T_i, D) or (T_i,), or one array (T, D), which `lengths` may cut. Missing
     entries and frames are NaN. Weights are one per sequence.
@@ -102,6 +82,66 @@ class HMMDensity(ChainStarts, DensityEstimator):
     `later_half_rate_` is the share of the later halves of fewer than 5 sequences that are as rare as the rarest tenth
     of held-out frames, by the earlier halves alone: above 0.3 where the level drifts.
 
+    Parameters
+    ----------
+    component : DensityEstimator, optional
+        Estimator of the emission density, any density: Gaussian, categorical, a mixture (`tie="all"` in it makes the
+        states share its components), products of different streams. None: `GaussianDensity()`.
+    n_states : int, default 1
+        Number of states K.
+    topology : str, sequence of int, array-like of bool (K, K) or Topology, default "ergodic"
+        "ergodic", "left-to-right", "cyclic", "parallel", a tuple of allowed steps such as (0, 1, 2), a mask of possible
+        transitions, or a `Topology`, which may have null states. Impossible transitions stay so.
+    final : bool, optional
+        Whether the end of a sequence is part of the model (final probabilities), so that lengths count. None: as in the
+        topology (left-to-right and parallel ones end in their last states).
+    tie : array-like of int (K,), optional
+        One number per state; states with the same number share one density.
+    order : int, default 1
+        Order of the Markov chain. It, `durations` and `emit` are expanded into more states; `topology_.original` is the
+        original state of each of them.
+    durations : int, optional
+        Longest stay in a state, if the duration distribution is to be learned rather than geometric.
+    emit : {"states", "transitions"}, default "states"
+        What emits; with "transitions" each transition has a density of its own.
+    prior : {"weak"}, float, HMMPrior, LogisticPrior or None, default "weak"
+        "weak" regularizes the emissions and adds one pseudo-count per state to the transitions; None is maximum
+        likelihood; a number α ≥ 1 is a Dirichlet prior of transitions, α − 1 pseudo-counts each. A `LogisticPrior` is
+        that of the coefficients of covariates, and leaves the rest weak.
+    init : {"auto", "segments", "clusters", "random"} or HMM, default "auto"
+        "segments" (equal segments of each sequence), "clusters" (similar frames), "random", or an `HMM`. "auto":
+        segments where states follow in order, else clusters.
+    max_iter : int, default 100
+        Largest number of iterations; five times as many with covariates.
+    tol : float, default 1e-5
+        Iterations end when the objective rises by less, in nats per frame.
+    hard : bool, default False
+        Viterbi training: use the best path alone.
+
+    Attributes
+    ----------
+    model_ : HMM
+        The fitted model.
+    component_ : DensityEstimator
+        Estimator of the emission density.
+    topology_ : Topology
+        Possible transitions, with `order`, `durations` and `emit` expanded.
+    later_half_rate_ : float
+        Share of later halves that are rare by the earlier halves alone; above 0.3 where the level drifts.
+    n_covariates_in_ : int
+        Number of covariates.
+
+    See Also
+    --------
+    HMM : The model.
+    BayesClassifier : Classifies sequences by one HMM per class.
+
+    References
+    ----------
+    Rabiner (1989); Bishop (2006), chapter 13; Murphy (2012), chapter 17; Ney, lecture notes, 7.4.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> x = [np.concatenate([rng.normal(m, 1.0, (20, 1)) for m in (0.0, 8.0)]) for _ in range(5)]
@@ -170,12 +210,21 @@ class HMMDensity(ChainStarts, DensityEstimator):
         covariates: SequencesLike | None = None, lengths: ArrayLike | None = None, states: Any = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> Self:  # fmt: skip
-        """Fit to sequences by EM; `y` is ignored. `lengths` split one long array X (in hmmlearn the second argument).
+        """Fit to sequences by EM.
 
-        `covariates`: one row per frame of each sequence; transitions then depend on them. `states`: known states, one
-        number per frame of each sequence, −1 where unknown. With all of them known, and without covariates, one pass
-        suffices. `checkpoint` is a file name: an interrupted fit resumes from there (with covariates, the HMM without
-        them, which comes first, is fitted again).
+        With all states known, and without covariates, one pass suffices. With covariates, an interrupted fit resumes
+        after the HMM without them, which comes first and is fitted again.
+
+        Parameters
+        ----------
+        y : ignored
+            For the interface of scikit-learn.
+        covariates : sequences, optional
+            One row per frame of each sequence; transitions then depend on them.
+        lengths : array-like of int, optional
+            Frames per sequence, where X is one long array (in hmmlearn the second argument).
+        states : sequences of int, optional
+            Known states, one number per frame of each sequence, −1 where unknown.
         """
         self._validate_params()
         states = None if states is None else _known_states(states, lengths)
@@ -598,7 +647,13 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def score_samples(
         self, X: Rows, lengths: ArrayLike | None = None, *, covariates: SequencesLike | None = None
     ) -> Array:
-        """Log-likelihood of each sequence (n,), given its covariates where the model has some."""
+        """Log-likelihood of each sequence (n,), given its covariates where the model has some.
+
+        Returns
+        -------
+        ndarray (n,)
+            Log-likelihood per sequence.
+        """
         check_is_fitted(self)
         return self.model_.log_prob(self.validate_rows(together(X, covariates, lengths), reset=False))
 
@@ -612,7 +667,13 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def predict(
         self, X: Rows, lengths: ArrayLike | None = None, *, covariates: SequencesLike | None = None
     ) -> Any:
-        """Viterbi path, in states of the requested topology: (T,) for one sequence, else a Ragged."""
+        """Viterbi path, in states of the requested topology: (T,) for one sequence, else a Ragged.
+
+        Returns
+        -------
+        ndarray of int (T,) or Ragged
+            States; a Ragged for many sequences.
+        """
         check_is_fitted(self)
         path = self.model_.viterbi(self.validate_rows(together(X, covariates, lengths), reset=False)).states
         path = path.map(lambda states: np.where(states < 0, -1, self.topology_.original[states]))
@@ -622,7 +683,13 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self, X: Rows, lengths: ArrayLike | None = None, lag: int | None = None, *,
         covariates: SequencesLike | None = None,
     ) -> Any:  # fmt: skip
-        """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to `lag` later."""
+        """Posterior probabilities p(state | sequence) of each frame; with a `lag`, from frames up to `lag` later.
+
+        Returns
+        -------
+        ndarray (T, K) or Ragged
+            Probabilities of the states; a Ragged for many sequences.
+        """
         check_is_fitted(self)
         probs = self.model_.posterior(self.validate_rows(together(X, covariates, lengths), reset=False), lag)
         sums = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
@@ -633,12 +700,28 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self, X: Rows, steps: int = 1, *, covariates: SequencesLike | None = None,
         past: SequencesLike | None = None,
     ) -> Forecast:  # fmt: skip
-        """Forecast after one sequence (T, d), as `HMM.forecast`; `covariates` (steps, p) to come, `past` those of X."""
+        """Forecast after one sequence (T, d), as `HMM.forecast`; `covariates` (steps, p) to come, `past` those of X.
+
+        Parameters
+        ----------
+        X : array-like (T, d)
+            One sequence.
+        covariates : array-like (steps, p), optional
+            Covariates to come.
+        past : array-like (T, p), optional
+            Covariates of X, unless X has its own.
+        """
         check_is_fitted(self)
         return self.model_.forecast(self.validate_rows(together(X, past, None), reset=False), steps, covariates)
 
     def impute(self, X: Rows, random_state: Seed = None, *, covariates: SequencesLike | None = None) -> Any:
-        """Sequences with missing values imputed: by expectation, or with `random_state` by sampling."""
+        """Sequences with missing values imputed: by expectation, or with `random_state` by sampling.
+
+        Parameters
+        ----------
+        X : sequences
+            A Ragged, a list of arrays (T_i, d), or one array (T, d); NaN is a missing value.
+        """
         if covariates is None and not has_covariates(X):
             return super().impute(X, random_state)
         check_is_fitted(self)
@@ -654,6 +737,11 @@ class HMMDensity(ChainStarts, DensityEstimator):
         """Sample sequences; without final probabilities, of the mean length in training.
 
         With covariates, n_samples of them (T_i, p) or one (T, p) for all; both are returned together.
+
+        Parameters
+        ----------
+        covariates : sequences, optional
+            Covariates (T_i, p) of each sequence, or (T, p) for all.
         """
         check_is_fitted(self)
         rng = np.random.default_rng(random_state)
