@@ -18,10 +18,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import statsmodels
-from statsmodels.tsa.regime_switching.markov_autoregression import MarkovAutoregression
-from statsmodels.tsa.regime_switching.markov_regression import MarkovRegression
-from statsmodels.tsa.regime_switching.tests import test_markov_autoregression, test_markov_regression
 
 import likely as lk
 from likely.linear_model import SwitchingRegression
@@ -33,7 +29,11 @@ WIDTHS = (13, 13, 12, 8, 9, 7, 8)
 
 def examples() -> dict[str, tuple[Callable[[], Any], dict, np.ndarray, np.ndarray | None, dict]]:
     """statsmodels' model, our settings, the series, regressors, and arguments of statsmodels' fit."""
-    data = test_markov_regression
+    from statsmodels.tsa.regime_switching.markov_autoregression import MarkovAutoregression
+    from statsmodels.tsa.regime_switching.markov_regression import MarkovRegression
+    from statsmodels.tsa.regime_switching.tests import test_markov_autoregression
+    from statsmodels.tsa.regime_switching.tests import test_markov_regression as data
+
     rate, returns, mumps = (np.asarray(getattr(data, n), dtype=float) for n in ("fedfunds", "areturns", "mumpspc"))
     gnp = np.asarray(test_markov_autoregression.rgnp, dtype=float)
     X = np.column_stack([data.ogap, data.inf]).astype(float)
@@ -95,6 +95,8 @@ def timed(fit: Callable[[], Any]) -> tuple[Any, float, float]:
 
 
 def main(only: str = "") -> None:
+    import statsmodels
+
     warnings.simplefilter("ignore")
     versions = f"statsmodels {statsmodels.__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     print(f"likely {lk.__version__}, {versions}; log-likelihoods, CPU seconds of theirs, of ours, and of our first fit")
