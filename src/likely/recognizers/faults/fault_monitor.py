@@ -51,21 +51,7 @@ UNITS = 1e-9  # standard deviation relative to the mean below which a sensor is 
 
 
 class FaultMonitor(Recognizer):
-    """Fault detection: learn normal operation from rows of sensors over time, then monitor a live stream of them.
-
-    - **hazard**: probability that a fault begins in a frame; **repair**: that one ends
-    - **unknown**: prior probability that a fault is of an unknown kind, where some kinds were learned
-    - **false_alarm_rate**: rate of alarms in normal frames; the threshold comes from held-out parts
-      of the normal frames (`likely.metrics.false_alarms.predictive_threshold`). `false_alarm_rate_` is the share that
-      these parts lead to expect, where costs decide too; `later_half_rate_` the share of the later halves of normal
-      stretches in which alarms stand when only the earlier halves were learned: if it is above three times the stated
-      rate, the later halves set the threshold, too. `supported_rate_` is the share that the frames do not exclude (95 %
-      confidence): by the tail of held-out log-odds, and by simulated frames whose distributions differ from the learned
-      one by its sampling error. Where the slowest motion leaves fewer than 20 independent frames, it is no less than
-      three divided by their number
-    - **cost_false, cost_missed**: cost per frame of a false alarm, and of an undetected fault: there is an
-      alarm where P(fault) cost_missed > P(normal) cost_false. Both or none
-    - **normal**: the label of normal stretches, where labels are given
+    """Fault detection: learns normal operation from rows of sensors over time, then monitors a live stream of them.
 
     A rate is only as good as the normal frames that it was stated from: alarms come in runs, and slow motions make few
     independent ones. In simulated plants of eight kinds, with 1 % stated, the share of new normal frames in alarm was
@@ -74,9 +60,53 @@ class FaultMonitor(Recognizer):
     rate, because they are few, slow, or drift, `fit` warns. `normal` frames must show all that is normal: a slow
     drift that is absent in training is an alarm.
 
-    `model_` is a `FaultWatch`; `classes_` are the labels of known faults. Rows may have missing values (NaN); a sensor
-    that is constant in training raises an alarm when it changes.
+    Rows may have missing values (NaN); a sensor that is constant in training raises an alarm when it changes.
 
+    Parameters
+    ----------
+    hazard : float, default 1e-3
+        Probability that a fault begins in a frame.
+    repair : float, default 1e-2
+        Probability that a fault ends in a frame.
+    unknown : float, default 0.5
+        Prior probability that a fault is of an unknown kind, where some kinds were learned.
+    false_alarm_rate : float, default 0.01
+        Rate of alarms in normal frames; the threshold comes from held-out parts of the normal frames
+        (`likely.metrics.false_alarms.predictive_threshold`).
+    cost_false : float, optional
+        Cost per frame of a false alarm: there is an alarm where P(fault) cost_missed > P(normal) cost_false. Both costs
+        or none.
+    cost_missed : float, optional
+        Cost per frame of an undetected fault.
+    normal : label, default "normal"
+        The label of normal stretches, where labels are given.
+
+    Attributes
+    ----------
+    model_ : FaultWatch
+        The fitted model.
+    classes_ : ndarray (K,)
+        Labels of known faults.
+    false_alarm_rate_ : float
+        Share of normal frames in alarm that the held-out parts lead to expect, where costs decide, too.
+    later_half_rate_ : float
+        Share of the later halves of normal stretches in which alarms stand when only the earlier halves were learned:
+        if it is above three times the stated rate, the later halves set the threshold, too.
+    supported_rate_ : float
+        Share of alarms that the frames do not exclude (95 % confidence): by the tail of held-out log-odds, and by
+        simulated frames whose distributions differ from the learned one by its sampling error. Where the slowest motion
+        leaves fewer than 20 independent frames, it is no less than three divided by their number.
+    ridge_ : float
+        Ridge penalty of the autoregression, chosen by cross-validation, relative to the variance of a frame.
+    shrunk_ : float
+        Shrinkage of correlations toward 0, chosen by cross-validation.
+
+    See Also
+    --------
+    follow : Monitors frame by frame.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> monitor = FaultMonitor(false_alarm_rate=0.01).fit(rng.normal(size=(400, 3)))
@@ -113,6 +143,11 @@ class FaultMonitor(Recognizer):
 
         `lengths` split one array into stretches.
         `y` labels stretches, or the rows of one array; None: all is normal. `sample_weight` is one per stretch.
+
+        Parameters
+        ----------
+        y : array-like, optional
+            Label of each stretch, or of each row of one array; None: all is normal.
         """
         self._check_settings()
         names = _names(X)
@@ -223,19 +258,54 @@ class FaultMonitor(Recognizer):
     # ------------------------------------------------------------------------ use
 
     def watch(self, X: SequencesLike) -> Watched:
-        """Monitor one stretch of frames (T, P): log-odds of a fault, alarms, surprisal in bits, contributions."""
+        """Monitor one stretch of frames (T, P): log-odds of a fault, alarms, surprisal in bits, contributions.
+
+        Parameters
+        ----------
+        X : array-like (T, P)
+            One stretch of frames; NaN is a missing value.
+
+        Returns
+        -------
+        Watched
+            Log-odds, alarms, surprisal, posterior probabilities and contributions of the sensors, one entry per frame.
+        """
         self._check_fitted()
         return self.model_.run(self._frames(X))
 
     def diagnose(self, X: SequencesLike) -> Array:
-        """Posterior of each known fault, and last of an unknown one, given a fault (T, K + 1); see `classes_`."""
+        """Posterior of each known fault, and last of an unknown one, given a fault (T, K + 1); see `classes_`.
+
+        Parameters
+        ----------
+        X : array-like (T, P)
+            One stretch of frames; NaN is a missing value.
+
+        Returns
+        -------
+        ndarray (T, K + 1)
+            Posterior probabilities, in the order of `classes_`, and of an unknown fault.
+        """
         posterior = self.watch(X).posterior
         both = np.hstack([posterior[:, 2:], posterior[:, 1:2]])
         total = both.sum(axis=1, keepdims=True)
         return np.divide(both, total, out=np.full_like(both, 1.0 / both.shape[1]), where=total > 0)
 
     def top_contributions(self, belief: FaultBelief, top: int = 5) -> list[tuple[str, float]]:
-        """The sensors with the largest contributions to a fault, by name, in bits."""
+        """The sensors with the largest contributions to a fault, by name, in bits.
+
+        Parameters
+        ----------
+        belief : FaultBelief
+            The belief after a frame, as `follow` gives it.
+        top : int, default 5
+            Largest number of sensors.
+
+        Returns
+        -------
+        list of tuple
+            Names and contributions, the largest first.
+        """
         self._check_fitted()
         bits = self.model_.contributions(belief)
         return [(self._name(int(i)), float(bits[i])) for i in np.argsort(-bits, kind="stable")[:top]]

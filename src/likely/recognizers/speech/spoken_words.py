@@ -86,24 +86,56 @@ def _seconds(boundary: Any, cepstra: MFCC, x: Array) -> Array:
 
 
 class SpokenWords(FeatureClassifier):
-    """Recognize isolated or connected words: one hidden Markov model per word, and a Bayes classifier   (Ney 1.2.3, 7).
+    """Recognition of isolated or connected words: one hidden Markov model per word, and a Bayes classifier.
 
     A recording is an array of samples at `sample_rate` Hz, a pair (rate, samples) or the name of a WAV file; several
     are a list or a Ragged of samples. Recordings of other rates are resampled.
 
-    - **n_states, topology**: of the HMM of each word; see `HMMDensity`
-    - **n_components, covariance**: of the Gaussian mixture of each state
-    - **sample_rate**: samples per second of plain arrays
-    - **features**: an `MFCC`, whose sample rate then counts; None: `trim=30`, `delta_width=3`, `normalize="level"`
-    - **acoustic_scale**: frames overlap and delta features share them, so that they are correlated; their
-      log-likelihoods are multiplied by this factor for calibrated posteriors (1: frames independent, given the states)
-    - **prior, max_iter, tol, hard, random_state**: of fitting, as in `HMMDensity`
-    - **class_prior, cost, reject_cost, reject_below, novelty**: of deciding, as in `BayesClassifier`
+    A silent recording gets about the class prior as its posterior, so that `decide(recordings, reject_below=…)` rejects
+    it, and to `novelty` it is novel.
 
-    Fitted attributes are a `BayesClassifier` of sequences, `classifier_`, and for `transcribe` the background model
-    `silence_` and the level of the faintest word, `min_level_` (decibels). A silent recording gets about the class
-    prior as its posterior, so that `decide(recordings, reject_below=…)` rejects it, and to `novelty` it is novel.
+    Parameters
+    ----------
+    n_states : int, default 8
+        Number of states of the HMM of each word.
+    n_components : int, default 4
+        Number of components of the Gaussian mixture of each state.
+    sample_rate : int, default 8000
+        Samples per second of plain arrays.
+    features : MFCC, optional
+        Feature extraction, whose sample rate then counts; None: `trim=30`, `delta_width=3`, `normalize="level"`.
+    topology : str, sequence of int, array-like of bool (K, K) or Topology, default "left-to-right"
+        Topology of the HMM of each word: see `HMMDensity`.
+    covariance : str, default "diagonal"
+        Covariance of the components: see `GaussianDensity`.
+    acoustic_scale : float, default 0.05
+        Frames overlap and delta features share them, so that they are correlated; their log-likelihoods are multiplied
+        by this factor for calibrated posteriors (1: frames independent, given the states).
+    prior : {"weak"} or None, default "weak"
+        Prior of each HMM: see `HMMDensity`.
+    hard : bool, default False
+        Viterbi training: use the best path alone.
 
+    Attributes
+    ----------
+    classifier_ : BayesClassifier
+        Classifier of sequences of features.
+    silence_ : HMM
+        Background model, for `transcribe`.
+    min_level_ : float
+        Level of the faintest word of training in decibels, for `transcribe`.
+
+    See Also
+    --------
+    HMMDensity : The HMM of a word.
+    WordNetwork : The model of connected words.
+
+    References
+    ----------
+    Rabiner and Juang (1993); Ney, lecture notes, 1.2.3 and 7.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> rng, t = np.random.default_rng(0), np.arange(3200) / 8000
     >>> def glide(a, b): return np.sin(2 * np.pi * (a + (b - a) * t) * t) + 0.01 * rng.normal(size=t.size)
@@ -144,7 +176,15 @@ class SpokenWords(FeatureClassifier):
     # ------------------------------------------------------------------ learning
 
     def fit(self, X: SequencesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to recordings X and their words y; a missing word (None) is estimated by EM."""
+        """Fit to recordings X and their words y; a missing word (None) is estimated by EM.
+
+        Parameters
+        ----------
+        X : recordings
+            Samples, pairs (rate, samples) or names of WAV files.
+        y : array-like (n,)
+            Words; a missing one is None.
+        """
         self._check_scale()
         signals = list(self.cepstra.signals(X))
         super().fit(signals, y, sample_weight)
@@ -186,7 +226,13 @@ class SpokenWords(FeatureClassifier):
     # -------------------------------------------------------------- single words
 
     def log_posterior(self, X: SequencesLike) -> Array:
-        """log p(word | recording) of each (n, C), columns as `classes_`: p(word) p(recording | word)^acoustic_scale."""
+        """Log posterior probabilities of the words: p(word | recording) ∝ p(word) p(recording | word)^acoustic_scale.
+
+        Parameters
+        ----------
+        X : recordings
+            Samples, pairs (rate, samples) or names of WAV files.
+        """
         self._check_fitted()
         self._check_scale()
         possible = self.class_prior_ > 0
@@ -198,10 +244,19 @@ class SpokenWords(FeatureClassifier):
     # ----------------------------------------------------------- connected words
 
     def network(self, bigram: Any = None, **others: Any) -> WordNetwork:
-        """The word network, with silence between words; `bigram` is the language model.
+        """Word network with silence between words.
 
-        None: uniform, and the first word is each word or none with probability 1 / (C + 1). `others` are
-        `initial`, `final` and `pause` of `WordNetwork`.
+        Parameters
+        ----------
+        bigram : array-like (C, C) or Bigram, optional
+            The language model; None: uniform, and the first word is each word or none with probability 1 / (C + 1).
+        **others : settings
+            `initial`, `final` and `pause` of `WordNetwork`.
+
+        Returns
+        -------
+        WordNetwork
+            The network.
         """
         self._check_fitted()
         C = len(self.classes_)
@@ -217,12 +272,29 @@ class SpokenWords(FeatureClassifier):
 
         `begins` and `ends` are seconds from the beginning of the recording, words are labels of training.
 
-        - **bigram**: as in `network`; **beam**, **penalty** (word insertion penalty in nats) and
-          **scale** (of the bigram) as in `WordNetwork.decode`
-        - **confidence** of each word, over all paths, with an acoustic scale of 0.2, as frames are correlated; False
-          saves its time
-        - **silence_threshold**: a recording whose loudest frame is more than that many decibels below the faintest word
-          of training has no words; None decodes all that is not silent
+        Parameters
+        ----------
+        recording : recording or list of recordings
+            Samples, a pair (rate, samples) or the name of a WAV file.
+        bigram : array-like (C, C) or Bigram, optional
+            The language model, as in `network`.
+        beam : float, optional
+            Beam width in nats, as in `WordNetwork.decode`.
+        penalty : float
+            Word insertion penalty in nats.
+        scale : float, default 1.0
+            Language model scale: multiplies the logarithms of the bigram.
+        confidence : bool, default True
+            Compute the confidence of each word, over all paths, with an acoustic scale of 0.2, as frames are
+            correlated; False saves its time.
+        silence_threshold : float, optional
+            A recording whose loudest frame is more than that many decibels below the faintest word of training has no
+            words; None decodes all that is not silent.
+
+        Returns
+        -------
+        Transcript or list of Transcript
+            Words with their times and confidences; one per recording.
         """
         self._check_fitted()
         if is_one_recording(recording):

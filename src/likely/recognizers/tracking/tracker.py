@@ -29,12 +29,27 @@ WIDEST = 20.0  # largest change of log-variances from the initial guess
 
 @dataclass(frozen=True, eq=False)
 class Track(Value):
-    """Track of the target: `mean` (T, d), `covariance` (T, d, d) of the best hypothesis per scan; NaN where none is.
+    """Track of a target: the best hypothesis per scan, and whether there is a target.
 
-    `exists` (T,) is P(there is a target), `confirmed` (T,) whether the track is confirmed; association[t] (n_t + 1,)
-    are the posterior probabilities that none, or measurement i, is from the target. `log_prob` (T,) is log p(scan | all
-    before), up to −clutter·volume.
+    `mean` and `covariance` are NaN where there is no hypothesis.
 
+    Parameters
+    ----------
+    mean : ndarray (T, d)
+        Mean of the state.
+    covariance : ndarray (T, d, d)
+        Covariance of the state.
+    exists : ndarray (T,)
+        P(there is a target).
+    confirmed : ndarray of bool (T,)
+        Whether the track is confirmed.
+    association : tuple of ndarray (n_t + 1,)
+        Posterior probabilities that none, or measurement i, is from the target.
+    log_prob : ndarray (T,)
+        Log-probability of each scan given all before, up to −clutter·volume.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> track = lk.Tracker(dim=2).run([[[0.0, 0.0]], [[1.0, 0.5]], [[2.0, 1.0]]])
     >>> track.mean.shape, track.describe().facts["found at"]
@@ -76,22 +91,53 @@ class Track(Value):
 
 
 class Tracker(Recognizer):
-    """Track one target in 2-D or 3-D, with gating, clutter, missed detections, and track initiation and loss.
+    """Tracking of one target in 2-D or 3-D, with gating, clutter, missed detections, and track initiation and loss.
 
     A scan is an array of measurements (n, p), n = 0, 1 or many; None for a missing scan. Scans are a list, a `Ragged`,
     or an array (T, p) of one measurement each. Without clutter this is the Kalman filter; with it, integrated
     probabilistic data association (IPDA; see `DataAssociation`).
 
-    - **model**: a `LinearGaussian`, `LinearSDE`, `ExtendedKalmanFilter` …; None: constant velocity in `dim` dimensions
-    - **dt**: time between scans, where no times are given; **spectral_density**: spectral density of the acceleration;
-      **observation_variance**: variance of a measured coordinate; numbers, or one per axis; `fit` learns them from
-      tracks
-    - **gate, clutter_density, detection_probability, survival_probability, initial_existence, birth_odds, speed,
-      confirm_above, lose_below**: as in `DataAssociation`
-
     `lk.follow(tracker, scans)` tracks live; with times, use `Tracker(lk.LinearSDE.constant_velocity(…))`
     and pass them as `inputs`.
 
+    Parameters
+    ----------
+    model : LinearGaussian, LinearSDE, ExtendedKalmanFilter, …, optional
+        Motion and measurements of the target; None: constant velocity in `dim` dimensions.
+    dim : int, default 2
+        Number of dimensions.
+    dt : float, default 1.0
+        Time between scans, where no times are given.
+    spectral_density : float or array-like (dim,), default 1.0
+        Spectral density of the acceleration; `fit` learns it from tracks.
+    observation_variance : float or array-like (dim,), default 1.0
+        Variance of a measured coordinate; `fit` learns it from tracks.
+    gate : float, default 0.99
+        Probability that the target's measurement falls into the validation gate; 1 is no gate.
+    clutter_density : float, default 0.0
+        False measurements per scan and unit volume of the measurement space.
+    detection_probability : float, default 1.0
+        Probability that the target, where it exists, is measured in a scan.
+    survival_probability : float, optional
+        Probability that a target is still there at the next scan; None: 1 without clutter, else 0.99.
+    initial_existence : float, optional
+        Probability of existence in the model's initial state; None: 1 without clutter, else 0.
+    birth_odds : float, default 0.01
+        Odds that a measurement begins a track, against clutter.
+    speed : float or array-like, optional
+        Standard deviation of what a first measurement does not determine (velocities), a number or one per state;
+        needed in clutter where the model's initialization is diffuse.
+    confirm_above : float, default 0.95
+        Probability at which a track is confirmed.
+    lose_below : float, default 0.1
+        Probability below which a track is lost.
+
+    References
+    ----------
+    Bar-Shalom and Tse (1975); Musicki, Evans and Stankovic (1994).
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> variances = {"spectral_density": 0.01, "observation_variance": 0.04}
     >>> tracker = Tracker(dim=2, **variances, clutter_density=0.01, detection_probability=0.9, speed=2.0)
@@ -197,13 +243,35 @@ class Tracker(Recognizer):
     # --------------------------------------------------------------------- tracks
 
     def run(self, scans: Any, times: ArrayLike | None = None) -> Track:
-        """Filter many scans: the track given the scans up to each."""
+        """Filter many scans: the track given the scans up to each.
+
+        Parameters
+        ----------
+        scans : sequence of array-like (n, p)
+            Measurements of each scan; None is a missing scan.
+
+        Returns
+        -------
+        Track
+            The track.
+        """
         listed = _listed(scans)
         filter_, t = self._timed(times, len(listed))
         return _track(filter_, *_followed(filter_, listed, t))
 
     def smooth(self, scans: Any, times: ArrayLike | None = None) -> Track:
-        """Smoothed track given all scans; hypotheses that were merged into one Gaussian stay so."""
+        """Smoothed track given all scans; hypotheses that were merged into one Gaussian stay so.
+
+        Parameters
+        ----------
+        scans : sequence of array-like (n, p)
+            Measurements of each scan; None is a missing scan.
+
+        Returns
+        -------
+        Track
+            The smoothed track.
+        """
         listed = _listed(scans)
         filter_, t = self._timed(times, len(listed))
         beliefs, increments = _followed(filter_, listed, t)
@@ -234,7 +302,13 @@ class Tracker(Recognizer):
     def update(
         self, belief: TrackBelief, y: ArrayLike, inputs: SequencesLike | None = None
     ) -> tuple[TrackBelief, float]:
-        """Update step: the belief given a scan, and log p(scan | all before)."""
+        """Update step: the belief given a scan, and log p(scan | all before).
+
+        Parameters
+        ----------
+        y : array-like (n, p) or None
+            Measurements of the scan; None is a missing scan.
+        """
         return self.association.update(belief, y, inputs)
 
     # ------------------------------------------------------------------- learning
@@ -245,6 +319,13 @@ class Tracker(Recognizer):
         """Learn spectral density and observation variance per axis from tracks (T, dim) without clutter.
 
         Maximum likelihood of the constant-velocity model, axis by axis; NaN where missing.
+
+        Parameters
+        ----------
+        tracks : sequences
+            A Ragged, a list of arrays (T_i, dim), or one array; NaN is a missing value.
+        sample_weight : array-like (n,), optional
+            Weight per track: k equals k copies.
         """
         if self.model is not None:
             remedy = "fit the model with lk.LinearGaussianDensity, and pass its model_"
