@@ -14,7 +14,7 @@ from likely.core.warnings import warnings_collected
 from likely.hmm.forward_backward import log_likelihoods
 from tests.properties.compare import arrays_of
 from tests.reliability.hmm_problems import EMISSIONS, Problem, problem
-from tests.reliability.test_em_never_falls import EPS, FALL, LIFTED, condition
+from tests.reliability.test_em_never_falls import EPS, FALL, LIFTED, condition, offset
 
 STEPS = 4
 NOTHING = re.compile("at least one (row|frame)")
@@ -30,7 +30,7 @@ def climbs(p: Problem, look: bool) -> bool:
             step = next(steps)
             assert not np.isnan(step.objective) and step.objective < np.inf
             size = max(abs(step.objective), step.stats.total_weight, 1.0)
-            worst = condition(step.model.emission)
+            worst = max(condition(step.model.emission), offset(step.model.emission))
             if before is not None and np.isfinite(before.objective):
                 lost = (before.objective - step.objective) / size
                 lifted = p.prior is None and any(LIFTED.search(str(note)) for note in heard[told:])
