@@ -7,12 +7,13 @@ import json
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.basis.localized_functions import GaussianBasis
 from likely.basis.per_column import PerColumn
 from likely.basis.polynomials import Identity, Polynomial
 from likely.basis.splines import BSpline
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Rows, Targets
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import warn, warnings_discarded, warnings_once
@@ -75,7 +76,7 @@ class EncodedRegressor(RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a Polars frame of numbers and strings, and targets y (n,)."""
         self._validate_params()
         y = np.asarray(y, dtype=np.float64)
@@ -192,7 +193,7 @@ class EncodedRegressor(RegressorMixin, BaseEstimator):
 
     # --------------------------------------------------------------- prediction
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Rows, return_std: bool = False) -> Any:
         """Expected targets (n,); with `return_std` also the standard deviations of the predictive density.
 
         Of least squares with too few rows for a predictive density, the deviation is that of the noise alone.
@@ -217,7 +218,7 @@ class EncodedRegressor(RegressorMixin, BaseEstimator):
         away = np.sqrt(np.maximum((Z**2).sum(axis=1) - (inside**2).sum(axis=1), 0.0))
         return np.column_stack([inside, away])
 
-    def predictive(self, X: Any) -> Any:
+    def predictive(self, X: Rows) -> Any:
         """Predictive densities of the targets, one per row."""
         return self.regressor_.predictive(self._rotated(self._table(X)))
 
@@ -228,7 +229,7 @@ class EncodedRegressor(RegressorMixin, BaseEstimator):
         """Whether the prediction is a sum of functions of single columns."""
         return hasattr(self.regressor, "basis") and self.basis in ADDITIVE
 
-    def contributions(self, X: Any) -> tuple[float, list[str], Array]:
+    def contributions(self, X: Rows) -> tuple[float, list[str], Array]:
         """Prediction at the mean row, names of columns, and what each column adds to it (n, columns).
 
         Of a linear model that is coefficient × (value − mean); of splines f(value) − f(mean). They add up to the

@@ -18,7 +18,7 @@ from likely.automl.table_classifier import (
     laid_out,
     with_names,
 )
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Mask, Rows, Targets
 from likely.core.description import Description, DescriptionTable, plain
 from likely.core.errors import DomainError, sentence
 from likely.decision.point_estimates import LOSSES, point_estimate
@@ -87,7 +87,7 @@ class TableRegressor(RegressorMixin, TableModel):
         self.over = over
         self.under = under
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: Any = None) -> Self:
         """Infer the column types of X, and fit to targets y (n,)."""
         from likely.automl.regression_field import residuals_of
         from likely.data.table import Table
@@ -121,7 +121,7 @@ class TableRegressor(RegressorMixin, TableModel):
 
     # --------------------------------------------------------------- prediction
 
-    def predictive(self, X: Any) -> Any:
+    def predictive(self, X: Rows) -> Any:
         """Predictive densities of the targets: a stack of univariate densities, one per row."""
         check_is_fitted(self, "regressor_")
         rows = self.frame(X)
@@ -144,7 +144,7 @@ class TableRegressor(RegressorMixin, TableModel):
         low, high = self.quantiles(X, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
         return low, high
 
-    def quantiles(self, X: Any, p: ArrayLike) -> Array:
+    def quantiles(self, X: Rows, p: ArrayLike) -> Array:
         """Quantiles (K, n) of the predictive densities, one row per probability."""
         each = np.atleast_1d(np.asarray(p, dtype=np.float64))
         if not ((each > 0) & (each < 1)).all():
@@ -152,7 +152,7 @@ class TableRegressor(RegressorMixin, TableModel):
         return np.asarray(self.predictive(X).quantile(each)).reshape(len(each), -1)
 
     def decide(
-        self, X: Any, loss: Any = None, *, over: float | None = None, under: float | None = None
+        self, X: Rows, loss: Any = None, *, over: float | None = None, under: float | None = None
     ) -> Array:  # fmt: skip
         """Estimates (n,) of least expected loss: "squared", "absolute", "asymmetric", or any function of arrays.
 
@@ -162,11 +162,11 @@ class TableRegressor(RegressorMixin, TableModel):
             loss, over, under = self.loss, self.over, self.under
         return point_estimate(self.predictive(X), "squared" if loss is None else loss, over=over, under=under)
 
-    def unseen(self, X: Any) -> dict[str, Mask]:
+    def unseen(self, X: Rows) -> dict[str, Mask]:
         """Mask of rows (n,) with unknown levels, by column; only columns that have some."""
         return self.unseen_categories(self.frame(X))
 
-    def explain(self, X: Any) -> RegressionExplanation:
+    def explain(self, X: Rows) -> RegressionExplanation:
         """Contributions of the columns to each prediction; only of models that add functions of single columns."""
         check_is_fitted(self, "regressor_")
         rows = self.frame(X)

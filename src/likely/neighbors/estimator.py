@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, refuse_infinite
+from likely.core.arrays import Array, Rows, Targets, refuse_infinite
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, sentence
 from likely.decision.point_estimates import point_estimate
@@ -92,7 +94,7 @@ class KNeighborsRegressor(RegressorMixin, BaseEstimator):
 
     # ----------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Store rows X (n, d) and their targets y (n,)."""
         from sklearn.utils.validation import _check_y, check_consistent_length
 
@@ -203,28 +205,28 @@ class KNeighborsRegressor(RegressorMixin, BaseEstimator):
 
     # ----------------------------------------------------------------------- prediction
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Rows, return_std: bool = False) -> Any:
         """Expected targets (n,); with `return_std` also the standard deviations of the predictive density."""
         mean, variance = self._moments(X)
         return (mean, np.sqrt(variance)) if return_std else mean
 
-    def predictive(self, X: Any) -> Gaussian:
+    def predictive(self, X: Rows) -> Gaussian:
         """Predictive densities of the targets: a stack of Gaussians, one per row."""
         mean, variance = self._moments(X)
         return Gaussian.trusted(mean=mean[:, None], covariance=variance[:, None], kind="diagonal")
 
-    def interval(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
+    def interval(self, X: Rows, level: float = 0.9) -> tuple[Array, Array]:
         """Lower and upper ends (n,) of central predictive intervals."""
         if not 0 < level < 1:
             raise DomainError(sentence(type(self).__name__, "level must lie between 0 and 1", level))
         low, high = np.asarray(self.predictive(X).quantile([0.5 - 0.5 * level, 0.5 + 0.5 * level])).reshape(2, -1)
         return low, high
 
-    def decide(self, X: Any, loss: Any = "squared", *, over: float | None = None, under: float | None = None) -> Array:
+    def decide(self, X: Rows, loss: Any = "squared", *, over: float | None = None, under: float | None = None) -> Array:
         """Estimates of least expected loss under the predictive density, as `LinearRegression.decide`."""
         return point_estimate(self.predictive(X), loss, over=over, under=under)
 
-    def kneighbors(self, X: Any, n_neighbors: int | None = None) -> tuple[Array, Any]:
+    def kneighbors(self, X: Rows, n_neighbors: int | None = None) -> tuple[Array, Any]:
         """Distances and numbers (n, k) of the nearest distinct rows (`rows_`), nearest first."""
         check_is_fitted(self)
         k = min(self.n_neighbors_ if n_neighbors is None else n_neighbors, len(self.rows_))
@@ -248,7 +250,7 @@ class KNeighborsRegressor(RegressorMixin, BaseEstimator):
         }  # fmt: skip
         return Description(type(self).__name__, facts=facts)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write a model file that `lk.load` reads back."""
         from likely.io.model_files import save
 
