@@ -27,7 +27,7 @@ CODES = frozenset(
     "RT01 RT02 RT03 RT04 RT05 YD01 SA02 SA03 SA04 EX01".split()
 )
 # Packages whose docstrings are not yet in this form.
-PENDING = frozenset("automl statespace".split())
+PENDING = frozenset("automl".split())
 
 
 def public_objects() -> Iterator[tuple[str, Any]]:

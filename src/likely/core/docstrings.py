@@ -106,6 +106,11 @@ PARAMETERS: dict[str, Entry] = {
     "forecast.steps": ("int", "Number of frames ahead."),
     "fit.y": ("array-like (n,), optional", "Class labels or targets; densities ignore it."),
     "fit_predict.y": ("ignored", "For the interface of scikit-learn."),
+    "linearize.curve": ("ConditionalMoments", "Mean and covariance of z given x."),
+    "linearize.mean": ("ndarray (d,)", "Mean of x."),
+    "linearize.root": ("ndarray (d, d)", "Upper triangular square root of the covariance of x."),
+    "linearize.t": ("int", "Number of the frame."),
+    "linearize.u": ("array-like or None", "Known inputs of the frame."),
     "log_prob.y": ("array-like (T, d) or sequences", "Observations; NaN is a missing value."),
     "partial_fit.y": ("array-like (n,), optional", "Class labels or targets; densities ignore it."),
     "log_prob.models": ("Gaussian", "Gaussians: one, or a stack."),
@@ -120,6 +125,8 @@ PARAMETERS: dict[str, Entry] = {
     # of sequences
     "X|lengths": ("array-like (n, d) or sequences", "Samples, one per row, or sequences: a Ragged, a list of arrays."),
     "sample_weight|lengths": ("array-like (n,), optional", "Weight per sample, or per sequence: k equals k copies."),
+    "log_mask|inputs": ("sequences, optional", "Known regimes, one number per frame, −1 where unknown."),
+    "weight|inputs": ("array-like (n,), optional", "Weight per sequence: k equals k copies."),
     "weight|covariates": ("array-like (n,), optional", "Weight per sequence: k equals k copies; for a stack (n, C)."),
     "x|covariates": ("sequences", "A Ragged, a list of arrays (T_i, d), or one (T, d); NaN is a missing value."),
 }
@@ -147,10 +154,13 @@ RETURNS: dict[str, Entry] = {
     "inverse_transform": ("ndarray (n, d)", "Rows in the original columns."),
     "kl": ("float or ndarray (K,)", "KL(self ‖ other) in nats, or bits; per member of a stack."),
     "leave_one_out": ("ndarray (n, C)", "Log posterior probabilities of each row, fitted without it."),
+    "linearize": ("Linear", "Linear function of x with Gaussian noise."),
     "log_density": ("float or ndarray (K,)", "Log-density of the parameters; per member of a stack."),
     "log_evidence": ("float or ndarray (K,)", "Log marginal likelihood; per member of a stack."),
     "log_posterior": ("ndarray (n, C)", "Logarithms of p(class | x); the exponentials of each row sum to 1."),
     "log_prob": ("ndarray (n,)", "Log-density per row; (n, K) for a stack of K members."),
+    "log_prob|inputs": ("ndarray (n,)", "Log-density per sequence."),
+    "log_prob|times": ("ndarray (n,)", "Log-density per sequence."),
     "marginal": ("value", "The distribution of the remaining columns."),
     "member": ("value", "The member, without the axis of the stack."),
     "objective": ("float", "The value in nats."),
@@ -168,6 +178,7 @@ RETURNS: dict[str, Entry] = {
     "replace": ("value", "The copy."),
     "sample": ("ndarray (n, d)", "Samples; (n, K, d) for a stack of K members."),
     "sample|length": ("Ragged", "Sequences."),
+    "sample|times": ("Ragged", "Sequences."),
     "score": ("float", "The score; larger is better."),
     "score_samples": ("ndarray (n,)", "Log-density per sample."),
     "set_params": ("self", "The estimator itself."),
@@ -179,7 +190,7 @@ RETURNS: dict[str, Entry] = {
     "weak_prior": ("Prior", "A weakly informative prior."),
     "with_class_prior": ("estimator", "A copy with these class probabilities."),
 }
-BESIDE = ("belief", "covariates", "length", "lengths", "observation_variance")
+BESIDE = ("belief", "covariates", "inputs", "length", "lengths", "observation_variance", "times")
 CONSTRUCTED = ("value", "A value of this class.")
 
 # fitted attribute → (type, description)

@@ -46,6 +46,33 @@ class LinearSDE(SDEModels, Value):
     covariance nor diffuse, in all directions. Times are nondecreasing numbers; two equal ones are two observations at
     once. Many series are lists of y and of times.
 
+    Parameters
+    ----------
+    drift : array-like (d, d)
+        Drift matrix F.
+    diffusion : array-like (d, d)
+        Diffusion Q_c: the spectral density of dβ, positive semi-definite.
+    observation : array-like (p, d)
+        Observation matrix C.
+    observation_covariance : array-like (p, p)
+        Covariance R of the observation noise.
+    initial_mean : array-like (d,), optional
+        Mean of the state at the first observation; 0 by default.
+    initial_covariance : array-like (d, d), optional
+        Its covariance; without it and `diffuse`, all directions are diffuse.
+    diffuse : array-like (d, q), optional
+        Directions in which the variance of that state is infinite.
+
+    See Also
+    --------
+    LinearGaussian : The model in discrete time.
+
+    References
+    ----------
+    Särkkä and Solin (2019); Durbin and Koopman (2012).
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> m = lk.LinearSDE.matern(1.5, length_scale=2.0, variance=1.0, observation_variance=0.01)
     >>> float(m.smooth([0.0, 1.0, 0.5], times=[0.0, 0.7, 3.0], at=[1.5]).mean[0, 0].round(3))
@@ -116,6 +143,13 @@ class LinearSDE(SDEModels, Value):
 
         If all steps are equal the matrices have no leading axis.
 
+        Returns
+        -------
+        LinearGaussian
+            The model in discrete time.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearSDE.wiener(spectral_density=2.0).at([0.0, 1.0, 4.0]).process_covariance.ravel().tolist()
         [0.0, 2.0, 6.0]
@@ -204,6 +238,11 @@ class LinearSDE(SDEModels, Value):
 
         `at` may lie between, after and (if the initial distribution is time-invariant) before the observation times.
         For many series it is one array for all, or a list of arrays.
+
+        Parameters
+        ----------
+        at : array-like (m,), optional
+            Times of the smoothed states; by default those of the observations.
         """
         if at is None:
             return self._asked(y, times, lambda m, x: m.smooth(x))
@@ -212,6 +251,20 @@ class LinearSDE(SDEModels, Value):
     def forecast(self, y: SequencesLike, times: ArrayLike, at: ArrayLike) -> Any:
         """Forecast of states and observations at times `at` (m,), from the last time on; a list for many series.
 
+        Parameters
+        ----------
+        y : array-like (T, p) or sequences
+            Observations; NaN is a missing value.
+        at : array-like (m,)
+            Times of the forecasts.
+
+        Returns
+        -------
+        StateForecast
+            Distributions of states and observations; a list for many series.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> model = lk.LinearSDE.wiener(spectral_density=2.0, observation_variance=1.0)
         >>> ahead = model.forecast([5.0, 5.0], [0.0, 1e-9], at=[3.0])

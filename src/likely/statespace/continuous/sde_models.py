@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array
+from likely.core.docstrings import complete
 from likely.core.errors import DomainError, sentence
 from likely.numerics.lyapunov import solve_continuous_lyapunov
 from likely.statespace.linear.structural_models import count, covariance_of, real, variance, with_initial
 from likely.statespace.linear.sums_of_models import beside, blocks, check_addable, joined_initial, kron
 
 
+@complete
 class SDEModels:
     """Constructors of a `LinearSDE`, and the sum `+`.
 
@@ -30,6 +32,13 @@ class SDEModels:
     ) -> Self:  # fmt: skip
         """Integrated Wiener process: white noise integrated `order` times; smoothing splines (order 2: cubic).
 
+        Parameters
+        ----------
+        order : int
+            Number of integrations.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearSDE.integrated(2).drift.tolist()
         [[0.0, 1.0], [0.0, 0.0]]
@@ -88,6 +97,13 @@ class SDEModels:
     ) -> Self:
         """Ornstein–Uhlenbeck process dx = −rate · x dt + dβ, of stationary variance spectral_density/(2 · rate).
 
+        Parameters
+        ----------
+        rate : float
+            Rate of the decay per unit of time.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearSDE.ornstein_uhlenbeck(0.5, spectral_density=3.0).initial_covariance.round(12).tolist()
         [[3.0]]
@@ -116,6 +132,17 @@ class SDEModels:
         n = ν − 1/2 (Hartikainen and Särkkä 2010). States: f and its derivatives. `observation_variance` is that of the
         observation noise. Regression costs O(T) here and O(T³) with a kernel matrix.
 
+        Parameters
+        ----------
+        order : float, default 1.5
+            Smoothness ν, one of 1/2, 3/2, 5/2 and so on.
+        length_scale : float, default 1.0
+            Length scale of the kernel.
+        variance : float, default 1.0
+            Variance of the process.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearSDE.matern(1.5, length_scale=3.0**0.5, variance=2.0).initial_covariance.round(12).tolist()
         [[2.0, 0.0], [0.0, 2.0]]
@@ -148,6 +175,17 @@ class SDEModels:
         States: the cycle, and its quadrature component (a quarter of a period later). With damping > 0 the initial
         state is stationary, of variance cycle_variance/(2 · damping); with 0 it is diffuse.
 
+        Parameters
+        ----------
+        period : float
+            Period of the cycle, in units of time.
+        damping : float, default 0.0
+            Rate of damping per unit of time.
+        cycle_variance : float, default 1.0
+            Spectral density of the driving white noise.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearSDE.cycle(4.0).at([0.0, 1.0]).transition.round(12).tolist()
         [[0.0, 1.0], [-1.0, 0.0]]

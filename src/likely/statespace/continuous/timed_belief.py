@@ -17,8 +17,17 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TimedBelief(Value):
-    """Belief state of a continuous-time filter: a Gaussian state at a `time`, None before the first observation.
+    """Belief state of a continuous-time filter: a Gaussian state at a time.
 
+    Parameters
+    ----------
+    state : StateBelief
+        Distribution of the state.
+    time : float or None
+        Time of the state; None before the first observation.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.LinearSDE.ornstein_uhlenbeck(1.0, spectral_density=4.0).initial_belief().variance
     array([2.])

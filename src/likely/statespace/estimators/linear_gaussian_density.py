@@ -50,21 +50,7 @@ MOST_FRAMES = 1e9  # frames of a sequence: a file that claims more is invalid
 
 
 class LinearGaussianDensity(DensityEstimator):
-    """Density estimator: linear-Gaussian state-space model of sequences; `model_` is a `LinearGaussian`.
-
-    - **model**: an initial `LinearGaussian`. None: one with **n_states** states (None: 1), initialized from the data by
-      a subspace method, beside a constant state that carries the means of the columns.
-    - **learn**: names of the learned parameters, such as ["process_covariance", "observation_covariance"], or "initial"
-      for the mean and covariance of the initial state. None: all that can be learned.
-    - **form**: constraints by name: of a matrix an array of its shape (False or 0: fixed, True: free, equal integers:
-      shared), of a covariance "full", "diagonal", "spherical", "scale", labels of its variances, or blocks with a form
-      each, as [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])], for sums of models.
-    - **prior**: None is maximum likelihood; "weak" adds one average frame as pseudo-observation; or a `LinearPrior`.
-      "auto": None if a model is given (unless a covariance tends to a singular one: then, with a warning, "weak"), and
-      "weak" if everything is learned.
-    - **max_iter, tol**: passes over the data, and the gain per frame at which the fit has converged. EM is slow for
-      variances, so after ten passes BFGS steps with the exact gradient follow, each accepted only if log p increases;
-      `accelerate=False` is EM alone (Shumway and Stoffer 1982).
+    """Linear-Gaussian state-space model of sequences, fitted by EM and quasi-Newton steps.
 
     A sequence that does not determine a diffuse initial state, as one frame does not determine a velocity, is left out
     with a warning. A variance stuck near 0 is raised if that increases log p.
@@ -72,6 +58,50 @@ class LinearGaussianDensity(DensityEstimator):
     Sequences are a `Ragged`, a list of arrays (T_i, p) or (T_i,), or one array, which `lengths` may split; NaN marks
     missing values. `inputs` have the same form. Weights are one per sequence.
 
+    Parameters
+    ----------
+    model : LinearGaussian, optional
+        Initial model. None: one with `n_states` states, initialized from the data by a subspace method, beside a
+        constant state that carries the means of the columns.
+    learn : sequence of str, optional
+        Names of the learned parameters, such as ["process_covariance", "observation_covariance"], or "initial" for the
+        mean and covariance of the initial state. None: all that can be learned.
+    form : dict, optional
+        Constraints by name: of a matrix an array of its shape (False or 0: fixed, True: free, equal integers: shared),
+        of a covariance "full", "diagonal", "spherical", "scale", labels of its variances, or blocks with a form each,
+        as [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])], for sums of models.
+    prior : {"auto", "weak"}, LinearPrior or None, default "auto"
+        None is maximum likelihood; "weak" adds one average frame as pseudo-observation. "auto": None if a model is
+        given (unless a covariance tends to a singular one: then, with a warning, "weak"), and "weak" if everything is
+        learned.
+    n_states : int, optional
+        Number of states where no model is given; None is 1.
+    max_iter : int, default 500
+        Largest number of passes over the data.
+    tol : float, default 1e-8
+        Gain per frame at which the fit has converged.
+    accelerate : bool, default True
+        EM is slow for variances, so after ten passes BFGS steps with the exact gradient follow, each accepted only if
+        log p increases; False is EM alone (Shumway and Stoffer 1982).
+
+    Attributes
+    ----------
+    model_ : LinearGaussian
+        The fitted model.
+    structure_ : Structure
+        Learned parameters and their constraints.
+
+    See Also
+    --------
+    LinearGaussian : The model.
+    standard_errors : Standard errors of the learned parameters.
+
+    References
+    ----------
+    Shumway and Stoffer (1982); Durbin and Koopman (2012); Murphy (2012), chapter 18.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> level = lk.LinearGaussian.local_level(level_variance=0.1, observation_variance=1.0)
     >>> tracks = level.sample(5, np.random.default_rng(0), length=200)
@@ -345,7 +375,13 @@ class LinearGaussianDensity(DensityEstimator):
         return super().score(together(X, inputs, lengths), y)
 
     def predict(self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None) -> Any:
-        """Smoothed signal E[C x + G u | whole sequence] per frame: (T, p), or a Ragged."""
+        """Smoothed signal E[C x + G u | whole sequence] per frame: (T, p), or a Ragged.
+
+        Returns
+        -------
+        ndarray (T, p) or Ragged
+            The signal; a Ragged for many sequences.
+        """
         check_is_fitted(self)
         rows = self.validate_rows(together(X, inputs, lengths), reset=False)
         signal = Ragged.trusted(values=self._signal(self.model_.smooth(rows).mean, rows), offsets=rows.offsets)
@@ -374,11 +410,30 @@ class LinearGaussianDensity(DensityEstimator):
     def forecast(
         self, X: Rows, steps: int = 1, inputs: SequencesLike | None = None, future: SequencesLike | None = None
     ) -> StateForecast:
-        """Forecast 1 … steps frames after one sequence, with intervals; `future` (steps, k) are their inputs."""
+        """Forecast 1 … steps frames after one sequence, with intervals; `future` (steps, k) are their inputs.
+
+        Parameters
+        ----------
+        X : array-like (T, p)
+            One sequence; NaN is a missing value.
+        inputs : array-like (T, k), optional
+            Known inputs of X.
+
+        Returns
+        -------
+        StateForecast
+            Distributions of states and observations, with intervals.
+        """
         return self._answer("forecast", X, inputs, None, steps=steps, future=future)
 
     def impute(self, X: Rows, random_state: Seed = None, inputs: SequencesLike | None = None) -> Any:
-        """Sequences with missing values imputed: by their conditional expectation, or with `random_state` by a draw."""
+        """Sequences with missing values imputed: by their conditional expectation, or with `random_state` by a draw.
+
+        Parameters
+        ----------
+        X : sequences
+            A Ragged, a list of arrays (T_i, p), or one array (T, p); NaN is a missing value.
+        """
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
         rows = self.validate_rows(together(X, inputs, None), reset=False)
@@ -398,7 +453,13 @@ class LinearGaussianDensity(DensityEstimator):
         self, X: Rows, sample_weight: ArrayLike | None = None, *, inputs: SequencesLike | None = None,
         lengths: ArrayLike | None = None,
     ) -> StandardErrors:  # fmt: skip
-        """Standard errors of all learned parameters, given the training sequences: see `standard_errors`."""
+        """Standard errors of all learned parameters, given the training sequences: see `standard_errors`.
+
+        Returns
+        -------
+        StandardErrors
+            Standard errors by parameter name.
+        """
         check_is_fitted(self)
         rows, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=False)
         s = self.structure_

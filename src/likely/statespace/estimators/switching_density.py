@@ -65,22 +65,48 @@ WIDTH = 7  # frames per window: long enough for a variance, shorter than a typic
 
 
 class SwitchingDensity(DensityEstimator):
-    """Density estimator: `SwitchingLinearGaussian` learned by EM, parameters per regime and transition matrix.
-
-    - **n_regimes**: a list of initial `LinearGaussian`, one per regime; or a `SwitchingLinearGaussian`. A number: that
-      many regimes, each of one state beside the means of the columns, initialized from the data by windows.
-    - **transition**: initial transition matrix (K, K); None: 0.95 on the diagonal.
-    - **learn**: names such as ["process_covariance", "observation_covariance"] for all regimes, or one such list per
-      regime; None: all but the initial state. "transition" and "initial" are learned unless **chain** leaves them out.
-    - **form**: constraints of learned parameters, as in `LinearGaussianDensity`.
-    - **prior**: "weak": one average frame of the first E-step per regime, and one transition; None: maximum likelihood.
-    - **init**: "given": the regimes as given; "windows": initial labels of the frames from level, slope and roughness
-      in a short window (by a hidden Markov model), and EM from these; "auto": "windows" if all regimes are equal, which
-      EM could not separate.
+    """Switching linear-Gaussian model of sequences, fitted by EM: parameters per regime and transition matrix.
 
     With known `regimes` of all frames, EM is exact (de Freitas 12). Otherwise the E-step is approximate (that of
     `smooth`); the fit stops before the approximate evidence would decrease, and returns the best model.
 
+    Parameters
+    ----------
+    n_regimes : int, sequence of LinearGaussian or SwitchingLinearGaussian, default 2
+        A list of initial models, one per regime; or a `SwitchingLinearGaussian`. A number: that many regimes, each of
+        one state beside the means of the columns, initialized from the data by windows.
+    transition : array-like (K, K), optional
+        Initial transition matrix; None: 0.95 on the diagonal.
+    learn : sequence, optional
+        Names such as ["process_covariance", "observation_covariance"] for all regimes, or one such list per regime;
+        None: all but the initial state.
+    form : dict or sequence of dict, optional
+        Constraints of learned parameters, as in `LinearGaussianDensity`.
+    chain : sequence of str, default ("transition", "initial")
+        Which of the transition matrix and the initial distribution of the regimes are learned.
+    prior : {"weak"}, SwitchingPrior or None, default "weak"
+        "weak": one average frame of the first E-step per regime, and one transition; None: maximum likelihood.
+    init : {"auto", "given", "windows"}, default "auto"
+        "given": the regimes as given; "windows": initial labels of the frames from level, slope and roughness in a
+        short window (by a hidden Markov model), and EM from these; "auto": "windows" if all regimes are equal, which EM
+        could not separate.
+
+    Attributes
+    ----------
+    model_ : SwitchingLinearGaussian
+        The fitted model.
+
+    See Also
+    --------
+    SwitchingLinearGaussian : The model.
+    IMMFilter : Filters frame by frame.
+
+    References
+    ----------
+    Murphy (2012), chapter 18; de Freitas, lecture notes, 12.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.1, 20.0))
@@ -131,9 +157,14 @@ class SwitchingDensity(DensityEstimator):
         self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None, *,
         inputs: SequencesLike | None = None, lengths: ArrayLike | None = None, regimes: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
-        """Fit to sequences X; `y` is ignored, weights are one per sequence, `inputs` have the form of X.
+        """Fit to sequences by EM.
 
-        `regimes`: known regimes, one number per frame, −1 where unknown.
+        Parameters
+        ----------
+        y : ignored
+            For the interface of scikit-learn.
+        regimes : sequences of int, optional
+            Known regimes, one number per frame, −1 where unknown.
         """
         self._validate_params()
         rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=True)
@@ -324,7 +355,18 @@ class SwitchingDensity(DensityEstimator):
         self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
         live: bool = False,
     ) -> Any:  # fmt: skip
-        """Posterior probabilities of the regimes per frame: (T, K), or a Ragged; `live`: filtered, not smoothed."""
+        """Posterior probabilities of the regimes per frame.
+
+        Parameters
+        ----------
+        live : bool, default False
+            Filtered instead of smoothed probabilities.
+
+        Returns
+        -------
+        ndarray (T, K) or Ragged
+            Probabilities; a Ragged for many sequences.
+        """
         rows = self._ready(X, inputs, lengths)
         states = self.model_.filter(rows) if live else self.model_.smooth(rows)
         return states.regimes[0] if is_single_sequence(X) and lengths is None and len(rows) else states.regimes
@@ -333,7 +375,18 @@ class SwitchingDensity(DensityEstimator):
         self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
         live: bool = False,
     ) -> Any:  # fmt: skip
-        """Most probable regime per frame: (T,), or a Ragged."""
+        """Most probable regime per frame.
+
+        Parameters
+        ----------
+        live : bool, default False
+            From filtered instead of smoothed probabilities.
+
+        Returns
+        -------
+        ndarray of int (T,) or Ragged
+            Regimes; a Ragged for many sequences.
+        """
         shares = self.predict_proba(X, inputs, lengths, live)
         return shares.map(_best) if isinstance(shares, Ragged) else _best(shares)
 
@@ -341,14 +394,35 @@ class SwitchingDensity(DensityEstimator):
         self, X: Rows, cost: Cost | ArrayLike | Mapping[Any, Any] | None = None,
         inputs: SequencesLike | None = None, hold: int = 1,
     ) -> Alarms:  # fmt: skip
-        """Actions per frame of one sequence, from filtered regimes: see `fault_alarms`."""
+        """Actions per frame of one sequence, from filtered regimes: see `fault_alarms`.
+
+        Parameters
+        ----------
+        X : array-like (T, p)
+            One sequence; NaN is a missing value.
+        cost : Cost, matrix or dict, optional
+            Cost of each action (row) for each regime (column); 0–1 by default.
+        hold : int, default 1
+            An action is changed once another one was cheapest for so many frames in a row.
+
+        Returns
+        -------
+        Alarms
+            The actions, and their expected costs.
+        """
         check_is_fitted(self)
         if not is_single_sequence(X):
             raise ShapeError(sentence(type(self).__name__, "one sequence is needed", "several"))
         return fault_alarms(self.predict_proba(X, inputs, live=True), cost, hold=hold)
 
     def follow(self) -> IMMFilter:
-        """Online filter of the learned model, for `lk.follow`."""
+        """Online filter of the learned model, for `lk.follow`.
+
+        Returns
+        -------
+        IMMFilter
+            The filter.
+        """
         check_is_fitted(self)
         return IMMFilter(self.model_, "gpb2")
 

@@ -29,10 +29,23 @@ NOT_DETECTABLE = "some direction is neither observed nor stable; use filter(y).c
 
 @dataclass(frozen=True, eq=False)
 class StateForecast(Value):
-    """Forecast of 1 … steps frames: `mean` (steps, p) and `covariance` of observations; `states`, `state_covariance`.
+    """Forecast of the states and observations 1 … steps frames ahead.
 
     `forecast[i]` is the predictive distribution of one observation, a Gaussian.
 
+    Parameters
+    ----------
+    mean : ndarray (steps, p)
+        Means of the observations.
+    covariance : ndarray (steps, p, p)
+        Covariances of the observations.
+    states : ndarray (steps, d)
+        Means of the states.
+    state_covariance : ndarray (steps, d, d)
+        Covariances of the states.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])

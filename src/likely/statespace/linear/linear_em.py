@@ -280,7 +280,13 @@ class LinearPrior(Value):
         return LinearPrior(self.stats + stats)
 
     def point(self, which: PointRule = "mode") -> NoReturn:
-        """Always an error: the mode depends on what the model fixes; `model.refit(stats, prior)` gives it."""
+        """Always an error: the mode depends on what the model fixes; `model.refit(stats, prior)` gives it.
+
+        Parameters
+        ----------
+        which : {"mode", "mean", "median"}
+            Not used.
+        """
         expected = "the mode needs a model that specifies the fixed parameters"
         raise DomainError(sentence("LinearPrior", expected, which, "call model.refit(stats, prior)"))
 
@@ -318,6 +324,15 @@ def weak_prior(model: Any, stats: LinearStats) -> LinearPrior:
 class ConstrainedLinearGaussian(Value):
     """Linear-Gaussian model with a choice of learned parameters and constraints on them: the argument of `fit`.
 
+    Parameters
+    ----------
+    model : LinearGaussian
+        The model.
+    structure : Structure
+        Learned parameters and their constraints, as `of` makes them.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140])
     >>> level = lk.LinearGaussian.local_level(level_variance=1000.0, observation_variance=10000.0)
@@ -338,7 +353,15 @@ class ConstrainedLinearGaussian(Value):
 
     @classmethod
     def of(cls, model: Any, learn: Any = None, form: Any = None) -> ConstrainedLinearGaussian:
-        """`learn`: names of parameters, such as ["process_covariance"]; `form`: their constraints, see `Structure`."""
+        """Model with a choice of learned parameters.
+
+        Parameters
+        ----------
+        model : LinearGaussian
+            The model.
+        learn : sequence of str, optional
+            Names of learned parameters, such as ["process_covariance"]; None: all that can be.
+        """
         return cls.trusted(model=model, structure=Structure.of(model, learn, form))
 
     @property
@@ -361,7 +384,20 @@ class ConstrainedLinearGaussian(Value):
         return self.model.log_prob(y)
 
     def sample(self, n: int, rng: Generator, **how: Any) -> Ragged:
-        """Draw n sequences."""
+        """Draw n sequences.
+
+        Parameters
+        ----------
+        n : int
+            Number of sequences.
+        **how : settings
+            Arguments of `LinearGaussian.sample`.
+
+        Returns
+        -------
+        Ragged
+            Sequences.
+        """
         return self.model.sample(n, rng, **how)
 
     def collect(self, y: SequencesLike, weight: ArrayLike | None = None) -> LinearStats:

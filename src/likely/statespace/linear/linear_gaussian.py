@@ -59,14 +59,46 @@ class LinearGaussian(StructuralModels, Distribution):
     """Linear-Gaussian state-space model: x_t = A x_{t−1} + F u_t + w_t, y_t = C x_t + G u_t + v_t.
 
     w ~ N(0, BBᵀ) is the process noise, v ~ N(0, DDᵀ) the observation noise (Durbin and Koopman; Herbst 8). One sample
-    is a sequence of frames y_t (T, p), with NaN for missing entries; inputs u are known. `transition` is A,
-    `process_covariance` BBᵀ, `observation` C, `observation_covariance` DDᵀ, `control` F, `feedthrough` G; covariances
-    may be singular. A leading axis of one entry per frame makes any of them time-varying: entry t is that of x_t and
-    y_t (so the first transition and process covariance are not used). The initial state, which y_0 observes, is
-    N(initial_mean, initial_covariance). `diffuse` (d, q) are directions in which its variance is infinite (exact
-    diffuse initialization). Without an initial covariance all directions are diffuse. The constructor checks its
-    arguments; `replace`, which learning calls at every step, trusts them.
+    is a sequence of frames y_t (T, p), with NaN for missing entries; inputs u are known. Covariances may be singular. A
+    leading axis of one entry per frame makes any of them time-varying: entry t is that of x_t and y_t (so the first
+    transition and process covariance are not used). The initial state, which y_0 observes, is N(initial_mean,
+    initial_covariance). `diffuse` (d, q) are directions in which its variance is infinite (exact diffuse
+    initialization). Without an initial covariance all directions are diffuse. The constructor checks its arguments;
+    `replace`, which learning calls at every step, trusts them.
 
+    Parameters
+    ----------
+    transition : array-like (d, d) or (T, d, d)
+        Transition matrix A.
+    process_covariance : array-like (d, d) or (T, d, d)
+        Covariance BBᵀ of the process noise.
+    observation : array-like (p, d) or (T, p, d)
+        Observation matrix C.
+    observation_covariance : array-like (p, p) or (T, p, p)
+        Covariance DDᵀ of the observation noise.
+    initial_mean : array-like (d,), optional
+        Mean of the initial state; 0 by default.
+    initial_covariance : array-like (d, d), optional
+        Covariance of the initial state; without it and `diffuse`, all directions are diffuse.
+    control : array-like (d, k) or (T, d, k), optional
+        Effect F of the inputs on the state.
+    feedthrough : array-like (p, k) or (T, p, k), optional
+        Effect G of the inputs on the observation.
+    diffuse : array-like (d, q), optional
+        Directions in which the variance of the initial state is infinite.
+
+    See Also
+    --------
+    LinearGaussianDensity : Learns the parameters.
+    LinearSDE : The model in continuous time.
+
+    References
+    ----------
+    Durbin and Koopman (2012); Bishop (2006), chapter 13; Murphy (2012), chapter 18; Herbst and du Preez, lecture notes,
+    8.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> walk = LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
@@ -128,6 +160,27 @@ class LinearGaussian(StructuralModels, Distribution):
     ) -> LinearGaussian:  # fmt: skip
         """The model x_t = A x_{t−1} + B w_t + F u_t, y_t = C x_t + D v_t + G u_t with standard normal w and v.
 
+        Parameters
+        ----------
+        A : array-like (d, d)
+            Transition matrix.
+        B : array-like (d, m)
+            Square root of the covariance of the process noise.
+        C : array-like (p, d)
+            Observation matrix.
+        D : array-like (p, m)
+            Square root of the covariance of the observation noise.
+        F : array-like (d, k), optional
+            Effect of the inputs on the state.
+        G : array-like (p, k), optional
+            Effect of the inputs on the observation.
+        initial_mean : array-like (d,), optional
+            Mean of the initial state.
+        initial_covariance : array-like (d, d), optional
+            Covariance of the initial state.
+
+        Examples
+        --------
         >>> LinearGaussian.from_letters([[1.0]], [[2.0]], [[1.0]], [[3.0]]).process_covariance
         array([[4.]])
         """
@@ -228,7 +281,18 @@ class LinearGaussian(StructuralModels, Distribution):
     def simulate(
         self, n: int, rng: Generator, length: ArrayLike | None = None, inputs: SequencesLike | None = None
     ) -> tuple[Ragged, Ragged]:
-        """Draw states and observations of n sequences. Diffuse directions of the initial state are set to its mean."""
+        """Draw states and observations of n sequences. Diffuse directions of the initial state are set to its mean.
+
+        Parameters
+        ----------
+        n : int
+            Number of sequences.
+
+        Returns
+        -------
+        tuple of Ragged
+            States (T_i, d) and observations (T_i, p).
+        """
         return linear_simulation.simulate(self, n, rng, length, inputs)
 
     # ------------------------------------------------------------ states
@@ -276,12 +340,37 @@ class LinearGaussian(StructuralModels, Distribution):
         return Smoothed(*found) if lag is None else States(*found)
 
     def draw_states(self, y: SequencesLike, n: int, rng: Generator, inputs: SequencesLike | None = None) -> Any:
-        """Simulation smoother: n draws of the states (n, T, d) from p(x | y) of one sequence (Durbin, Koopman 2002)."""
+        """Simulation smoother: n draws of the states (n, T, d) from p(x | y) of one sequence (Durbin, Koopman 2002).
+
+        Parameters
+        ----------
+        y : array-like (T, p)
+            Observations; NaN is a missing value.
+        n : int
+            Number of draws.
+
+        Returns
+        -------
+        ndarray (n, T, d)
+            Draws of the states.
+        """
         return linear_simulation.simulation_smoother(self, y, n, rng, inputs)
 
     def observed(self, states: Any, inputs: SequencesLike | None = None) -> States:
         """Mean C x (+ G u) and covariance C P Cᵀ + R of the observations given states of one sequence.
 
+        Parameters
+        ----------
+        states : States
+            Filtered or smoothed states, as `filter` and `smooth` return them.
+
+        Returns
+        -------
+        States
+            Mean (T, p) and covariance (T, p, p).
+
+        Examples
+        --------
         >>> m = LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[2.0]],
         ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
         >>> m.observed(m.smooth([2.0, 2.0])).mean.ravel().round(3).tolist()
@@ -290,7 +379,13 @@ class LinearGaussian(StructuralModels, Distribution):
         return predicted_observations.observation_moments(self, states, inputs)
 
     def impute(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Any:
-        """y with missing entries replaced by their expectation given all observed entries."""
+        """Missing entries of y replaced by their expectation given all observed entries.
+
+        Parameters
+        ----------
+        y : array-like (T, p) or sequences
+            Observations; NaN is a missing value.
+        """
         return predicted_observations.imputed(self, y, inputs)
 
     def forecast(
@@ -299,6 +394,20 @@ class LinearGaussian(StructuralModels, Distribution):
         """Forecast of states and observations 1 … steps frames after a sequence, or after a `belief`, with intervals.
 
         `inputs` are those of y, `future` (steps, k) those of the forecast frames.
+
+        Parameters
+        ----------
+        y : array-like (T, p), optional
+            The sequence so far; NaN is a missing value.
+        inputs : array-like (T, k), optional
+            Known inputs of y.
+        belief : StateBelief, optional
+            Belief to go on from, instead of y.
+
+        Returns
+        -------
+        StateForecast
+            Distributions of states and observations.
         """
         steps = check_integer(steps, f"{ME}.forecast", "steps", 1)
         if belief is None:
@@ -309,6 +418,16 @@ class LinearGaussian(StructuralModels, Distribution):
         """Filtered belief after one whole sequence, equal to the last one of `lk.follow`.
 
         A frame of probability 0 counts as missing, as in `filter`.
+
+        Parameters
+        ----------
+        y : array-like (T, p)
+            Observations; NaN is a missing value.
+
+        Returns
+        -------
+        StateBelief
+            The belief.
         """
         series = series_of(self, y, inputs)
         if len(series.offsets) != 2 or not len(series.y):
@@ -336,6 +455,20 @@ class LinearGaussian(StructuralModels, Distribution):
 
         These are regression coefficients, for structural models too; `learn=["feedthrough"]` estimates them.
 
+        Parameters
+        ----------
+        control : array-like (d, k), optional
+            Effect of the inputs on the state.
+        feedthrough : array-like (p, k), optional
+            Effect of the inputs on the observation.
+
+        Returns
+        -------
+        LinearGaussian
+            The model with inputs.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearGaussian.local_level().with_inputs(feedthrough=[[0.0, 0.0]]).n_inputs
         2
@@ -348,6 +481,18 @@ class LinearGaussian(StructuralModels, Distribution):
         y − mean are the innovations; standardized, they are white noise under the model. Variances are infinite during
         the diffuse phase.
 
+        Parameters
+        ----------
+        y : array-like (T, p)
+            Observations; NaN is a missing value.
+
+        Returns
+        -------
+        States
+            Mean (T, p) and covariance (T, p, p) of the predictions.
+
+        Examples
+        --------
         >>> walk = LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
         ...     observation_covariance=[[4.0]], initial_mean=[0.0], initial_covariance=[[9.0]])
         >>> found = walk.predictions([1.0, 3.0])
@@ -362,7 +507,13 @@ class LinearGaussian(StructuralModels, Distribution):
         return as_distributions(self)
 
     def steady_state(self) -> Steady:
-        """Steady-state Kalman gain and covariances: the limit for complete frames and a time-invariant model."""
+        """Steady-state Kalman gain and covariances: the limit for complete frames and a time-invariant model.
+
+        Returns
+        -------
+        Steady
+            The gain and the covariances.
+        """
         return steady_state(self)
 
     # ----------------------------------------------------------------- filter

@@ -23,6 +23,45 @@ class LinearStats(Addable, Value):
     that raw moments lose when states lie far from 0. Statistics about different matrices are moved to one reference
     before they are added.
 
+    Parameters
+    ----------
+    n_initial : ndarray ()
+        Number (weight) of initial states.
+    initial_sum : ndarray (d,)
+        Σ E[x_0 − initial_mean].
+    initial_scatter : ndarray (d, d)
+        Σ E[(x_0 − initial_mean)(x_0 − initial_mean)ᵀ].
+    n_transitions : ndarray ()
+        Number (weight) of transitions.
+    process_scatter : ndarray (d, d)
+        Σ E[w wᵀ].
+    transition_cross : ndarray (d, d + k)
+        Σ E[w hᵀ].
+    transition_gram : ndarray (d + k, d + k)
+        Σ E[h hᵀ].
+    n_observed : ndarray ()
+        Number of frames with at least one observed entry.
+    observation_scatter : ndarray (p, p)
+        Σ E[v vᵀ].
+    observation_cross : ndarray (p, d + k)
+        Σ E[v gᵀ].
+    observation_gram : ndarray (d + k, d + k)
+        Σ E[g gᵀ].
+    initial_mean : ndarray (d,)
+        Reference of the residuals of initial states.
+    transition : ndarray (d, d + k)
+        Reference [A F] of w.
+    observation : ndarray (p, d + k)
+        Reference [C G] of v.
+    whitened_scatter : ndarray (2, 2)
+        Of time-varying covariances S_t of w and of v: Σ tr S_t⁻¹ E[r rᵀ] × size, Σ rank.
+    entropy : ndarray ()
+        Entropy of the posterior of the states.
+    n_frames : ndarray ()
+        Number of frames.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
@@ -71,7 +110,22 @@ class LinearStats(Addable, Value):
         return self.total_weight
 
     def about(self, initial_mean: Array, transition: Array, observation: Array) -> LinearStats:
-        """The same moments, of residuals about other matrices."""
+        """The same moments, of residuals about other matrices.
+
+        Parameters
+        ----------
+        initial_mean : ndarray (d,)
+            Reference of the residuals of initial states.
+        transition : ndarray (d, d + k)
+            Reference [A F] of w.
+        observation : ndarray (p, d + k)
+            Reference [C G] of v.
+
+        Returns
+        -------
+        LinearStats
+            The statistics about them.
+        """
         if initial_mean is self.initial_mean and transition is self.transition and observation is self.observation:
             return self
         shift, dA, dC = self.initial_mean - initial_mean, self.transition - transition, self.observation - observation

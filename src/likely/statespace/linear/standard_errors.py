@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, SequencesLike
+from likely.core.docstrings import complete
 from likely.core.warnings import warn
 from likely.numerics import spd
 from likely.statespace.linear.kalman_filter import series_of
@@ -26,14 +27,25 @@ UNDETERMINED = 1e-7  # information about a direction, as a share of that of comp
 STRAYS = 1e-6  # share of an entry in undetermined directions that makes it undetermined
 
 
+@complete
 @dataclass(frozen=True, eq=False)
 class StandardErrors(Mapping[str, Array]):
     """Standard errors by parameter name, each in the shape of its matrix.
 
-    They are 0 for fixed entries and infinite for entries that the data do not determine. `names` are the free entries,
-    `covariance` (m, m) is that of their estimates: the inverse of the observed information −∂² log p / ∂θ∂θᵀ (Efron and
-    Hinkley 1978).
+    They are 0 for fixed entries and infinite for entries that the data do not determine. The covariance is the inverse
+    of the observed information −∂² log p / ∂θ∂θᵀ (Efron and Hinkley 1978).
 
+    Parameters
+    ----------
+    errors : mapping of str to ndarray
+        Standard errors by parameter name.
+    names : tuple of str
+        Names of the m free entries.
+    covariance : ndarray (m, m)
+        Covariance of their estimates.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> level = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=1.0)
     >>> y = level.sample(1, np.random.default_rng(0), length=400)
@@ -67,10 +79,32 @@ def standard_errors(
     """Standard errors from the observed information −∂² log p(y) / ∂θ∂θᵀ, at a model that was learned from y.
 
     The second derivatives are central differences of the exact gradient (Fisher's identity), two E-steps per free
-    parameter. `learn` and `form` specify the free parameters, as for
-    `lk.statespace.ConstrainedLinearGaussian`; a `prior` counts as pseudo-observations. The errors are asymptotic, for a
-    maximum in the interior; a variance estimated as 0 has none.
+    parameter. The errors are asymptotic, for a maximum in the interior; a variance estimated as 0 has none.
 
+    Parameters
+    ----------
+    model : LinearGaussian
+        The learned model.
+    y : array-like (T, p) or sequences
+        The observations that it was learned from; NaN is a missing value.
+    learn : sequence of str, optional
+        Names of the learned parameters, as in `ConstrainedLinearGaussian`.
+    form : dict, optional
+        Constraints of learned parameters by name.
+    weight : array-like (n,), optional
+        Weight per sequence.
+    inputs : array-like or sequences, optional
+        Known inputs (controls), one row per frame.
+    prior : LinearPrior, optional
+        Prior that was used; it counts as pseudo-observations.
+
+    Returns
+    -------
+    StandardErrors
+        Standard errors by parameter name.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> y = np.sin(np.arange(60.0) ** 2)
     >>> known = lk.LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]],

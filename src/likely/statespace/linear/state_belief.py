@@ -22,9 +22,22 @@ from likely.statespace.linear.diffuse_initialization import DiffusePart, diffuse
 class StateBelief(Value):
     """Gaussian belief state N(mean, covariance) at frame `time`, with covariance = rootᵀ root: itself a density.
 
-    `root` is the upper triangular square root of the covariance. While a diffuse initial state is not yet determined by
-    the observations there is a `diffuse_part`, and variances are infinite in the directions that are not determined.
+    While a diffuse initial state is not yet determined by the observations there is a `diffuse_part`, and variances are
+    infinite in the directions that are not determined.
 
+    Parameters
+    ----------
+    mean : array-like (d,)
+        Mean of the state.
+    root : array-like (d, d)
+        Upper triangular square root of the covariance.
+    time : int, default 0
+        Number of the frame.
+    diffuse_part : DiffusePart, optional
+        Directions of a diffuse initial state that are not yet determined.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> belief = StateBelief([1.0, 0.0], [[2.0, 0.0], [0.0, 1.0]])
     >>> belief.covariance[0, 0], belief.log_prob([[1.0, 0.0]]).round(3)
@@ -52,13 +65,31 @@ class StateBelief(Value):
 
     @classmethod
     def of(cls, density: Any, time: int = 0) -> StateBelief:
-        """The belief state with the mean and covariance of a Gaussian."""
+        """The belief state with the mean and covariance of a Gaussian.
+
+        Parameters
+        ----------
+        density : density
+            A Gaussian.
+        time : int, default 0
+            Number of the frame.
+        """
         root = covariance_roots.root(np.ascontiguousarray(density.covariance_matrix))
         return cls.trusted(mean=np.array(density.mean), root=root, time=time, diffuse_part=None)
 
     @classmethod
     def fresh(cls, mean: Array, root: Array, time: int) -> StateBelief:
-        """As `trusted`, in a tenth of its time: an online step makes two, of arrays without other references."""
+        """As `trusted`, in a tenth of its time: an online step makes two, of arrays without other references.
+
+        Parameters
+        ----------
+        mean : ndarray (d,)
+            Mean of the state.
+        root : ndarray (d, d)
+            Upper triangular square root of the covariance.
+        time : int
+            Number of the frame.
+        """
         self = object.__new__(cls)
         mean.setflags(write=False)
         root.setflags(write=False)
@@ -93,7 +124,13 @@ class StateBelief(Value):
         return Gaussian.trusted(mean=self.mean, covariance=self.covariance, kind="full")
 
     def log_prob(self, x: Any) -> Array:
-        """log density of states (n, d)."""
+        """Log-density of states.
+
+        Parameters
+        ----------
+        x : array-like (n, d)
+            States.
+        """
         return self.gaussian.log_prob(x)
 
     def sample(self, n: int, rng: Generator) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, check_option, parameter
+from likely.core.docstrings import complete
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.numerics.lyapunov import solve_discrete_lyapunov
 from likely.numerics.sde_discretization import discretize
@@ -17,6 +18,7 @@ from likely.statespace.linear.sums_of_models import added, blocks, kron
 SeasonalForm = Literal["dummy", "trigonometric"]
 
 
+@complete
 class StructuralModels:
     """Constructors of structural models as a `LinearGaussian`, and their sum `+`.
 
@@ -40,6 +42,13 @@ class StructuralModels:
         `spectral_density` is that of the acceleration, q: per step dt the velocity gains variance q dt, the position
         q dt³/3 (exact). States: `dim` positions, then `dim` velocities. `dt` may be the T − 1 steps between T frames.
 
+        Parameters
+        ----------
+        dt : float or array-like (T − 1,), default 1.0
+            Time between frames: one number, or each step.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> m = lk.LinearGaussian.constant_velocity(dim=1, dt=2.0, spectral_density=3.0, observation_variance=0.25)
         >>> m.transition.tolist(), m.process_covariance.tolist()
@@ -60,6 +69,13 @@ class StructuralModels:
 
         States: `dim` positions, then velocities, then accelerations. `dt` as in `constant_velocity`.
 
+        Parameters
+        ----------
+        dt : float or array-like (T − 1,), default 1.0
+            Time between frames: one number, or each step.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearGaussian.constant_acceleration(dt=2.0).transition[0].tolist()
         [1.0, 2.0, 2.0]
@@ -72,6 +88,13 @@ class StructuralModels:
     ) -> Self:
         """Local level model: a random walk with steps of `level_variance`, one state per column, observed with noise.
 
+        Parameters
+        ----------
+        level_variance : float or array-like, default 1.0
+            Variance of the steps of the level.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearGaussian.local_level(1469.0, 15099.0).process_covariance.tolist()
         [[1469.0]]
@@ -101,6 +124,15 @@ class StructuralModels:
 
         States: `dim` levels, then `dim` slopes.
 
+        Parameters
+        ----------
+        level_variance : float or array-like, default 1.0
+            Variance of the steps of the level.
+        slope_variance : float or array-like, default 1.0
+            Variance of the steps of the slope.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearGaussian.local_trend(0.5, 0.1, 2.0).process_covariance.tolist()
         [[0.5, 0.0], [0.0, 0.1]]
@@ -130,6 +162,19 @@ class StructuralModels:
           `seasonal_variance`; the period need not be an integer. States: cosine and sine part of each harmonic (of
           that of period 2 only the first). The signal is the sum of the first parts.
 
+        Parameters
+        ----------
+        period : float
+            Number of frames after which the pattern repeats.
+        seasonal_variance : float or array-like, default 0.0
+            Variance of the changes of the pattern.
+        form : {"dummy", "trigonometric"}, default "dummy"
+            How the pattern is represented.
+        harmonics : int, optional
+            Number of harmonics of the trigonometric form; None is all of them.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearGaussian.seasonal(4).transition.tolist()
         [[-1.0, -1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
@@ -166,6 +211,17 @@ class StructuralModels:
         States: the cycle, and its quadrature component (a quarter of a period later). With damping < 1 the initial
         state is stationary, of variance cycle_variance/(1 − damping²); with 1 it is diffuse.
 
+        Parameters
+        ----------
+        period : float
+            Period in frames.
+        damping : float, default 1.0
+            Factor of damping per frame.
+        cycle_variance : float or array-like, default 1.0
+            Variance of the noise of the cycle.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearGaussian.cycle(4, 0.5, cycle_variance=3.0).initial_covariance.round(12).tolist()
         [[4.0, 0.0], [0.0, 4.0]]
@@ -201,6 +257,17 @@ class StructuralModels:
         y_{t−1} − μ, … (K · p); then, unless `mean` is 0, p constants μ, which are diffuse states with `mean=None`. A
         nonstationary process needs `initial`.
 
+        Parameters
+        ----------
+        coefficients : array-like (K,) or (K, p, p)
+            Coefficients φ of the lags 1 … K.
+        innovation_variance : float or array-like, default 1.0
+            Variance of the innovations w.
+        mean : float, array-like (p,) or None, default 0.0
+            Mean μ; None makes it a diffuse state.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> lk.LinearGaussian.ar([0.5], innovation_variance=3.0).initial_covariance.tolist()
         [[4.0]]

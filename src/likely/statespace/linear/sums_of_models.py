@@ -21,6 +21,20 @@ class Signal(NamedTuple):
 def structural_components(result: Any, *parts: Any) -> list[Signal]:
     """Signals C_i x_i of the components of a sum of models, from its filtered or smoothed states, in their order.
 
+    Parameters
+    ----------
+    result : States
+        Filtered or smoothed states of the sum.
+    *parts : LinearGaussian
+        The models that were added.
+
+    Returns
+    -------
+    list of Signal
+        Mean and covariance of the signal of each component.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> trend, season = lk.LinearGaussian.local_trend(0.1, 0.0, 1.0), lk.LinearGaussian.seasonal(4, 0.1)
     >>> y = np.arange(20) + np.tile([1.0, 0.0, -1.0, 0.0], 5)

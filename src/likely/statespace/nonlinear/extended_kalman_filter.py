@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Index, check_integer
+from likely.core.docstrings import complete
 from likely.core.errors import DomainError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import spd
@@ -27,17 +28,43 @@ HALVINGS = 20
 SLOPES = {"transition": "_transition_jacobian", "observation": "_observation_jacobian"}  # with all arguments: `wrapped`
 
 
+@complete
 @dataclass(frozen=True, eq=False)
 class ExtendedKalmanFilter(GaussianFilter):
     """Extended Kalman filter: z ≈ h(m) + H (x − m), H = ∂h/∂x at m, covariance H P Hᵀ + V(m) (Jazwinski 1970, 8.3).
 
-    `model` is a `StateSpace`; h is the mean of its distributions, V their covariance. Jacobians are central
-    differences, or given by `transition_jacobian` and `observation_jacobian`: functions of the same arguments as the
-    distributions, which return (1, p, d) for a stack of one state. Differences evaluate the distributions at 2d + 1
-    states per frame instead of one: with 7 states a filter took 1.5 times as long as with given Jacobians. `iterations`
-    > 1 is the iterated filter: Gauss–Newton steps, shortened so that the posterior density never decreases; the mean is
-    then the mode (Bell and Cathey 1993). log p(y) is that under the last linearization.
+    Here h is the mean of the distributions of the model, V their covariance. Jacobians are central differences unless
+    they are given. Differences evaluate the distributions at 2d + 1 states per frame instead of one: with 7 states a
+    filter took 1.5 times as long as with given Jacobians. `iterations` > 1 is the iterated filter: Gauss–Newton steps,
+    shortened so that the posterior density never decreases; the mean is then the mode (Bell and Cathey 1993). log p(y)
+    is that under the last linearization.
 
+    Parameters
+    ----------
+    model : StateSpace
+        The model; its distributions have a mean and a covariance.
+    wrap : sequence of int, optional
+        Columns of the observation that are angles, in radians.
+    wrap_state : sequence of int, optional
+        Columns of the state that are angles, in radians.
+    iterations : int, default 1
+        Number of Gauss–Newton steps per update.
+    transition_jacobian : callable, optional
+        Jacobian of the transition: a function of the same arguments as the distribution, which returns (1, d, d) for a
+        stack of one state.
+    observation_jacobian : callable, optional
+        Jacobian of the observation, (1, p, d).
+
+    See Also
+    --------
+    UnscentedKalmanFilter : Sigma points instead of derivatives.
+
+    References
+    ----------
+    Jazwinski (1970), 8.3; Bell and Cathey (1993).
+
+    Examples
+    --------
     >>> import likely as lk
     >>> model = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
     >>> ExtendedKalmanFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)

@@ -195,6 +195,20 @@ class GaussianFilter:
         """Forecast of states and observations 1 … steps frames after one sequence, or after a `belief`.
 
         `inputs` are those of y, `future` those of the forecast frames.
+
+        Parameters
+        ----------
+        y : array-like (T, p), optional
+            The sequence so far; NaN is a missing value.
+        inputs : array-like (T, k), optional
+            Known inputs of y.
+        belief : StateBelief, optional
+            Belief to go on from, instead of y.
+
+        Returns
+        -------
+        StateForecast
+            Distributions of states and observations.
         """
         whose = f"{self._name}.forecast"
         steps = check_integer(steps, whose, "steps", 1)
@@ -210,7 +224,18 @@ class GaussianFilter:
         return StateForecast.trusted(mean=mean, covariance=covariance, states=states, state_covariance=of_states)
 
     def belief_after(self, y: ArrayLike, inputs: ArrayLike | None = None) -> StateBelief:
-        """Filtered belief after one whole sequence, equal to the last one of `lk.follow`."""
+        """Filtered belief after one whole sequence, equal to the last one of `lk.follow`.
+
+        Parameters
+        ----------
+        y : array-like (T, p)
+            Observations; NaN is a missing value.
+
+        Returns
+        -------
+        StateBelief
+            The belief.
+        """
         seqs = Ragged.of(y)
         if len(seqs) != 1 or not len(seqs.values):
             expected = "one sequence of at least one frame is needed"

@@ -32,11 +32,30 @@ class Simulated(NamedTuple):
 class StateSpace:
     """State-space model: x_0 ~ initial; x_t ~ transition(x_{t−1}); y_t ~ observation(x_t)   (de Freitas 13).
 
-    `initial` is a density, or a function without arguments that gives one. `transition` and `observation` take states
-    (N, d) and return a stack of N members, one for each state; members may share one covariance. Functions of two
-    arguments also get t, the number of the frame that is reached (from 0), functions of three the known inputs u of
-    that frame; `lambda x, *, u: …` gets u alone.
+    The functions `transition` and `observation` take states (N, d) and return a stack of N members, one for each state;
+    members may share one covariance. Functions of two arguments also get t, the number of the frame that is reached
+    (from 0), functions of three the known inputs u of that frame; `lambda x, *, u: …` gets u alone.
 
+    Parameters
+    ----------
+    initial : density or callable
+        Distribution of the initial state, or a function without arguments that returns it.
+    transition : callable
+        Function of states (N, d) that returns the distributions of the next states.
+    observation : callable
+        Function of states (N, d) that returns the distributions of the observations.
+
+    See Also
+    --------
+    ParticleFilter : Filters by weighted particles.
+    UnscentedKalmanFilter : Filters by a Gaussian approximation.
+
+    References
+    ----------
+    Särkkä (2013); Murphy (2012), chapter 18; de Freitas, lecture notes, 13.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> sv = StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(0.9 * x, 0.1), lambda x: lk.Gaussian(x, 1.0))
     >>> sv.transition_distribution(np.array([[1.0], [2.0]]), 1).mean.ravel()
@@ -59,7 +78,13 @@ class StateSpace:
             raise DomainError(sentence("StateSpace", expected, type(self.initial).__name__))
 
     def initial_distribution(self) -> Any:
-        """The initial distribution."""
+        """The initial distribution.
+
+        Returns
+        -------
+        density
+            The distribution.
+        """
         distribution = self.initial if _is_distribution(self.initial) else self.initial()
         if not _is_distribution(distribution) or getattr(distribution, "members", None) is not None:
             got = (
@@ -69,11 +94,41 @@ class StateSpace:
         return distribution
 
     def transition_distribution(self, x: Array, t: int, u: ArrayLike | None = None) -> Any:
-        """The transition distribution of x_t for each of the states x_{t−1} (N, d)."""
+        """The transition distribution of x_t for each of the states x_{t−1} (N, d).
+
+        Parameters
+        ----------
+        x : ndarray (N, d)
+            States x_{t−1}.
+        t : int
+            Number of the frame that is reached, from 0.
+        u : array-like, optional
+            Known inputs of that frame.
+
+        Returns
+        -------
+        density
+            Stack of N members.
+        """
         return self._distribution("transition", x, t, u)
 
     def observation_distribution(self, x: Array, t: int, u: ArrayLike | None = None) -> Any:
-        """The observation distribution of y_t for each of the states x_t (N, d)."""
+        """The observation distribution of y_t for each of the states x_t (N, d).
+
+        Parameters
+        ----------
+        x : ndarray (N, d)
+            States x_t.
+        t : int
+            Number of the frame, from 0.
+        u : array-like, optional
+            Known inputs of that frame.
+
+        Returns
+        -------
+        density
+            Stack of N members.
+        """
         return self._distribution("observation", x, t, u)
 
     def _distribution(self, name: str, x: Array, t: int, u: Any) -> Any:
@@ -93,17 +148,52 @@ class StateSpace:
             raise DomainError(sentence("StateSpace", expected, "some", remedy))
 
     def sample_initial(self, n: int, rng: Generator) -> Array:
-        """Draw n initial states (n, d)."""
+        """Draw n initial states (n, d).
+
+        Returns
+        -------
+        ndarray (n, d)
+            States.
+        """
         return as_states(self.initial_distribution().sample(n, rng), n, "StateSpace.initial")
 
     def sample_transition(self, x: Array, t: int, u: ArrayLike | None, rng: Generator) -> Array:
-        """Draw one x_t (N, d) for each x_{t−1} (N, d)."""
+        """Draw one x_t (N, d) for each x_{t−1} (N, d).
+
+        Parameters
+        ----------
+        x : ndarray (N, d)
+            States x_{t−1}.
+        t : int
+            Number of the frame that is reached, from 0.
+        u : array-like or None
+            Known inputs of that frame.
+
+        Returns
+        -------
+        ndarray (N, d)
+            States x_t.
+        """
         drawn = draw_each(self.transition_distribution(x, t, u), rng)
         return as_states(drawn, len(x), f"StateSpace.transition at frame {t}", x.shape[1])
 
     def sample(self, n: int, rng: Generator, length: int, inputs: Any = None) -> Simulated:
         """Simulate n sequences of `length` frames: states (n, T, d) and observations (n, T, p).
 
+        Parameters
+        ----------
+        n : int
+            Number of sequences.
+        length : int
+            Number of frames.
+
+        Returns
+        -------
+        Simulated
+            States (n, length, d) and observations (n, length, p).
+
+        Examples
+        --------
         >>> import likely as lk
         >>> walk = StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Poisson(np.exp(x)))
         >>> walk.sample(5, np.random.default_rng(0), length=7).observations.shape

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array
+from likely.core.docstrings import complete
 from likely.core.errors import DomainError, sentence
 from likely.statespace.nonlinear.distribution_moments import DistributionMoments
 from likely.statespace.nonlinear.gaussian_filter import ConditionalMoments, GaussianFilter, turned
@@ -28,6 +29,7 @@ class Rule(NamedTuple):
     weights: Array  # (N,)
 
 
+@complete
 @dataclass(frozen=True, eq=False)
 class UnscentedKalmanFilter(GaussianFilter):
     """Unscented Kalman filter (UKF): 2d + 1 sigma points, m and m ± γ times the rows of the root, γ² = α² (d + κ).
@@ -36,6 +38,31 @@ class UnscentedKalmanFilter(GaussianFilter):
     (Julier and Uhlmann 1997; Wan and van der Merwe 2000). The default α = 1, β = 2, κ = 0 has no negative weight and is
     exact for the variance of x². Covariances that depend on the state are averaged.
 
+    Parameters
+    ----------
+    model : StateSpace
+        The model; its distributions have a mean and a covariance.
+    wrap : sequence of int, optional
+        Columns of the observation that are angles, in radians.
+    wrap_state : sequence of int, optional
+        Columns of the state that are angles, in radians.
+    alpha : float, default 1.0
+        Spread α of the sigma points.
+    beta : float, default 2.0
+        Additional weight β of the central point for the covariance.
+    kappa : float, default 0.0
+        Second spread parameter κ.
+
+    See Also
+    --------
+    CubatureKalmanFilter : Points with equal weights.
+
+    References
+    ----------
+    Julier and Uhlmann (1997); Wan and van der Merwe (2000).
+
+    Examples
+    --------
     >>> import likely as lk
     >>> model = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
     >>> UnscentedKalmanFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
@@ -63,6 +90,7 @@ class UnscentedKalmanFilter(GaussianFilter):
         return _with_noise(found, rule, shift, slope / wider, rest)
 
 
+@complete
 @dataclass(frozen=True, eq=False)
 class CubatureKalmanFilter(GaussianFilter):
     """Cubature Kalman filter (CKF): exact means of polynomials up to degree 3 (2d points) or 5 (2d² + 1 points).
@@ -71,6 +99,27 @@ class CubatureKalmanFilter(GaussianFilter):
     Stenger (1967); above four dimensions some of its weights are negative. Covariances that depend on the
     state are averaged.
 
+    Parameters
+    ----------
+    model : StateSpace
+        The model; its distributions have a mean and a covariance.
+    degree : {3, 5}, default 3
+        Degree of the polynomials whose means are exact.
+    wrap : sequence of int, optional
+        Columns of the observation that are angles, in radians.
+    wrap_state : sequence of int, optional
+        Columns of the state that are angles, in radians.
+
+    See Also
+    --------
+    UnscentedKalmanFilter : Sigma points with parameters.
+
+    References
+    ----------
+    Arasaratnam and Haykin (2009); McNamee and Stenger (1967).
+
+    Examples
+    --------
     >>> import likely as lk
     >>> model = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
     >>> CubatureKalmanFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)

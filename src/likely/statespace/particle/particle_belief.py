@@ -26,6 +26,25 @@ class ParticleBelief(Value):
     Random numbers are keyed by (seed, time): who goes on from a belief, also one that was kept in a file, draws what
     whoever never stopped would have drawn.
 
+    Parameters
+    ----------
+    states : array-like (N, d)
+        States of the particles.
+    log_weights : array-like (N,)
+        Logarithms of the normalized weights; −inf is a particle of probability 0.
+    time : int, default 0
+        Number of the frame.
+    seed : int, default 0
+        Seed of the random numbers.
+    seen : bool, default False
+        True after the update with the observation of that frame.
+    before : array-like (N, d), optional
+        Previous states, until a proposal uses the observation.
+    ancestors : array-like of int (N,), optional
+        Index of the ancestor in the previous frame; None: the same index.
+
+    Examples
+    --------
     >>> b = ParticleBelief([[0.0], [1.0]], np.log([0.25, 0.75]))
     >>> b.mean.tolist(), b.covariance.tolist(), round(b.ess, 3)
     ([0.75], [[0.1875]], 1.6)

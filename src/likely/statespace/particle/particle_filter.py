@@ -40,19 +40,40 @@ from likely.statespace.particle.resampling import ResamplingScheme, resampled, s
 class ParticleFilter:
     """Particle filter: p(x_t | y_0 … y_t) by n weighted particles (de Freitas 13; Gordon, Salmond, Smith 1993).
 
-    - **proposal**: "bootstrap" draws from the transition; "guided" from an extended Kalman update per particle;
-      "auxiliary" first resamples by p(y | mean of the transition); or a function of (x, y, t) and, if it takes them,
-      inputs u, that returns distributions.
-    - **resample**: "systematic", "stratified", "residual", "multinomial", when the effective sample size falls below
-      **ess_threshold** · n (1: at every frame, 0: never).
-    - **random_state**: random numbers are keyed by seed and frame, so the methods are pure functions of the belief.
-
     The evidence is multiplied by Σ_i W_i α_i per frame, with W the normalized weights before it: exp(log_evidence) is
     unbiased for every resampling scheme. Frames of NaN change no weight. If all particles have likelihood 0 at a frame,
     its increment is −inf (an unbiased estimate of a number near 0), the belief stays unchanged, and there is a warning.
     States with little process noise suffer from sample impoverishment once resampling has left few common ancestors:
     `run` marks them, and it and `lk.follow` warn.
 
+    Parameters
+    ----------
+    model : StateSpace
+        The model.
+    n_particles : int
+        Number of particles n.
+    proposal : {"bootstrap", "guided", "auxiliary"} or callable, default "bootstrap"
+        "bootstrap" draws from the transition; "guided" from an extended Kalman update per particle; "auxiliary" first
+        resamples by p(y | mean of the transition); or a function of (x, y, t) and, if it takes them, inputs u, that
+        returns distributions.
+    resample : {"systematic", "stratified", "residual", "multinomial"}, default "systematic"
+        How particles are resampled.
+    ess_threshold : float, default 0.5
+        Particles are resampled when the effective sample size falls below ess_threshold · n (1: at every frame, 0:
+        never).
+    random_state : int, default 0
+        Seed; random numbers are keyed by seed and frame, so the methods are pure functions of the belief.
+
+    See Also
+    --------
+    RaoBlackwellizedFilter : Particles of regimes, each with a Kalman filter.
+
+    References
+    ----------
+    Gordon, Salmond and Smith (1993); Doucet, de Freitas and Gordon (2001); de Freitas, lecture notes, 13.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
     >>> run = ParticleFilter(walk, 2000, random_state=1).run([0.3, 0.1, np.nan, 0.4])
@@ -148,10 +169,21 @@ class ParticleFilter:
     # -------------------------------------------------------------- sequences
 
     def run(self, y: ArrayLike, inputs: ArrayLike | None = None, keep: bool = True) -> Any:
-        """Filter one sequence (T,) or (T, p): a `ParticleRun`; many (Ragged, a list): a list of them.
+        """Filter one sequence, or many.
 
-        `inputs` (T, k), or one such array per sequence, are passed to functions that take a third argument.
-        `keep=False` stores moments and the last belief only.
+        Parameters
+        ----------
+        y : array-like (T,) or (T, p), or sequences
+            Observations; NaN is a missing value.
+        inputs : array-like (T, k) or sequences, optional
+            Known inputs, passed to functions that take a third argument.
+        keep : bool, default True
+            Keep all beliefs; False stores moments and the last belief only.
+
+        Returns
+        -------
+        ParticleRun or list of ParticleRun
+            The result; one per sequence.
         """
         seqs, alone = Ragged.of(y), is_single_sequence(y)
         known = _inputs_of(inputs, seqs, alone)
@@ -198,6 +230,18 @@ class ParticleFilter:
     def smooth(self, y: ArrayLike, n_paths: int = 100, inputs: ArrayLike | None = None) -> Any:
         """Particle smoother: paths drawn from p(x_0 … x_T | y) by backward simulation, (M, T, d), and their moments.
 
+        Parameters
+        ----------
+        n_paths : int, default 100
+            Number of paths M.
+
+        Returns
+        -------
+        SmoothedPaths or list of SmoothedPaths
+            The result; one per sequence.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
         >>> ParticleFilter(walk, 500).smooth([0.3, 0.1, 0.4], n_paths=50).paths.shape
@@ -216,10 +260,30 @@ class ParticleFilter:
         return SmoothedPaths(backward_paths(self.model, run.beliefs, n_paths, inputs), run.log_evidence)
 
 
+@complete
 @dataclass(frozen=True, eq=False, repr=False)
 class ParticleRun:
     """Result of a particle filter for one sequence of T frames.
 
+    Parameters
+    ----------
+    log_evidences : ndarray (T,)
+        Estimates of log p(y_t | earlier frames).
+    mean : ndarray (T, d)
+        Filtered means.
+    covariance : ndarray (T, d, d)
+        Filtered covariances.
+    ess : ndarray (T,)
+        Effective sample sizes.
+    belief : ParticleBelief
+        The last belief: `predict` and `update` continue from it.
+    beliefs : tuple of ParticleBelief or None
+        All beliefs, if they were stored.
+    impoverished : ndarray of bool (d,)
+        States with sample impoverishment: variances and the evidence are too small.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
     >>> run = lk.ParticleFilter(walk, 500, random_state=1).run([0.3, 0.1, 0.4])
@@ -269,11 +333,28 @@ class ParticleRun:
         return np.stack([same if b.ancestors is None else b.ancestors for b in self._kept()])
 
     def quantile(self, q: ArrayLike) -> Array:
-        """Quantiles of each column at every frame: (T, d), or (T, m, d) for m values of q."""
+        """Quantiles of each column at every frame: (T, d), or (T, m, d) for m values of q.
+
+        Parameters
+        ----------
+        q : float or array-like (m,)
+            Probabilities between 0 and 1.
+
+        Returns
+        -------
+        ndarray
+            Quantiles.
+        """
         return np.stack([weighted_quantile(b.states, b.weights, q) for b in self._kept()])
 
     def genealogy(self) -> Array:
-        """Genealogical path of each of the last particles: (N, T, d)."""
+        """Genealogical path of each of the last particles: (N, T, d).
+
+        Returns
+        -------
+        ndarray (N, T, d)
+            Paths.
+        """
         index, back = np.arange(len(self.belief)), []
         for b in self._kept()[::-1]:
             back.append(b.states[index])

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
+from likely.core.docstrings import complete
 from likely.core.errors import DomainError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.one_row_per_member import log_prob_each
@@ -24,10 +25,20 @@ ROUNDS = 100  # of rejection sampling at most
 LEAST_ACCEPTED = 0.005  # share of paths per round: a draw costs about 1/200 of evaluating 10,000 particles
 
 
+@complete
 @dataclass(frozen=True, eq=False)
 class SmoothedPaths:
     """Smoothed paths (M, T, d) drawn from p(x_0 … x_T | y), with equal weights (Godsill, Doucet, West 2004).
 
+    Parameters
+    ----------
+    paths : ndarray (M, T, d)
+        Paths.
+    log_evidence : float
+        Estimate of log p(y) by the filter.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
     >>> found = lk.ParticleFilter(walk, 500, random_state=1).smooth([0.3, 0.1, 0.4], n_paths=50)
@@ -55,7 +66,18 @@ class SmoothedPaths:
         return np.diagonal(self.covariance, axis1=1, axis2=2)
 
     def quantile(self, q: Any) -> Array:
-        """Quantiles of each column at every frame: (T, d), or (T, m, d) for m values of q."""
+        """Quantiles of each column at every frame: (T, d), or (T, m, d) for m values of q.
+
+        Parameters
+        ----------
+        q : float or array-like (m,)
+            Probabilities between 0 and 1.
+
+        Returns
+        -------
+        ndarray
+            Quantiles.
+        """
         found = np.quantile(self.paths, q, axis=0, method="inverted_cdf")
         return found if np.ndim(q) == 0 else np.moveaxis(found, 0, 1)
 

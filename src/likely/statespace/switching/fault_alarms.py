@@ -38,10 +38,23 @@ def fault_alarms(
 ) -> Alarms:
     """Actions of least expected cost given regime probabilities (T, K); regime 0 is the normal one.
 
-    - **cost** (A, K): rows are actions, columns true regimes; the first K rows claim a regime each, others may do
-      something else (call somebody). None: every mistake costs 1.
-    - **hold**: an action is changed once another one was cheapest for so many frames in a row.
+    Parameters
+    ----------
+    posterior : array-like (T, K)
+        Probabilities of the regimes, one row per frame.
+    cost : Cost, matrix (A, K) or dict, optional
+        Cost of each action (row) for each true regime (column); the first K rows claim a regime each, others may do
+        something else (call somebody). None: every mistake costs 1.
+    hold : int, default 1
+        An action is changed once another one was cheapest for so many frames in a row.
 
+    Returns
+    -------
+    Alarms
+        The actions, and their expected costs.
+
+    Examples
+    --------
     >>> p = [[0.99, 0.01], [0.8, 0.2], [0.3, 0.7]]
     >>> fault_alarms(p, [[0, 10], [1, 0]]).actions.tolist()
     [0, 1, 1]

@@ -25,13 +25,28 @@ ME = "IMMFilter"
 class IMMFilter(Value):
     """IMM filter (Blom and Bar-Shalom 1988) for a `SwitchingLinearGaussian`: K Gaussians instead of Kᵗ.
 
-    - **method** "imm": regime j is predicted from the mixture of all regimes with weights p(z_{t−1} = i | z_t = j, y),
-      collapsed to one Gaussian: K Kalman filters per frame; "gpb2" (generalized pseudo-Bayes of order 2) runs all K²
-      pairs of regimes and collapses afterwards, which is more accurate.
-
     Both approximate a mixture by the Gaussian of the same mean and covariance (moment matching). Their evidence is a
     proper density of sequences, though not exactly the model's; `RaoBlackwellizedFilter` gives an unbiased estimate.
 
+    Parameters
+    ----------
+    model : SwitchingLinearGaussian
+        The model.
+    method : {"imm", "gpb2"}, default "imm"
+        "imm": regime j is predicted from the mixture of all regimes with weights p(z_{t−1} = i | z_t = j, y), collapsed
+        to one Gaussian: K Kalman filters per frame; "gpb2" (generalized pseudo-Bayes of order 2) runs all K² pairs of
+        regimes and collapses afterwards, which is more accurate.
+
+    See Also
+    --------
+    RaoBlackwellizedFilter : Unbiased estimates of the evidence.
+
+    References
+    ----------
+    Blom and Bar-Shalom (1988).
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
@@ -76,7 +91,18 @@ class IMMFilter(Value):
         return updated(self.model, belief, y, inputs)
 
     def run(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Any:
-        """Filter one sequence: a `SwitchingRun`; many: a list of them."""
+        """Filter one sequence, or many.
+
+        Parameters
+        ----------
+        y : array-like (T, p) or sequences
+            Observations; NaN is a missing value.
+
+        Returns
+        -------
+        SwitchingRun or list of SwitchingRun
+            The result; one per sequence.
+        """
         series, alone = passes.switched(self.model, y, inputs), is_single_sequence(y)
         runs = [self._run(series.cut(i, i + 1)) for i in range(len(Ragged.of(y)))]
         return runs[0] if alone else runs

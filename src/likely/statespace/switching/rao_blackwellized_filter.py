@@ -30,17 +30,37 @@ Scheme = Literal["optimal", ResamplingScheme]
 class RaoBlackwellizedFilter(Value):
     """Rao–Blackwellized particle filter of a `SwitchingLinearGaussian`: n regime paths, each with a Kalman filter.
 
-    - **proposal** "optimal": every path is continued to all K regimes, and all are weighted before resampling;
-      "prior": each path draws its next regime from `transition` (de Freitas 13).
-    - **resample** "optimal" (with that proposal, and its default): of n·K successors those of large weight are kept,
-      the others are resampled without bias, and no path occurs twice (Fearnhead and Clifford 2003); while Kᵗ ≤ n all
-      paths are kept and the filter is exact. "systematic", "stratified", "residual", "multinomial": each path draws its
-      successor, and paths are resampled by weight when the effective sample size falls below **ess_threshold** · n.
-    - **random_state**: random numbers are keyed by seed and frame, so the methods are pure functions of the belief.
-
     exp(log_evidence) is an unbiased estimate of p(y). If all paths have likelihood 0 at a frame the increment is −inf,
     the belief stays unchanged, and there is a warning.
 
+    Parameters
+    ----------
+    model : SwitchingLinearGaussian
+        The model.
+    n_particles : int
+        Number of paths n.
+    resample : {"optimal", "systematic", "stratified", "residual", "multinomial"}, optional
+        "optimal" (with that proposal, and its default): of n·K successors those of large weight are kept, the others
+        are resampled without bias, and no path occurs twice (Fearnhead and Clifford 2003); while Kᵗ ≤ n all paths are
+        kept and the filter is exact. Others: each path draws its successor, and paths are resampled by weight.
+    ess_threshold : float, default 0.5
+        Paths are resampled by weight when the effective sample size falls below ess_threshold · n.
+    proposal : {"optimal", "prior"}, default "optimal"
+        "optimal": every path is continued to all K regimes, and all are weighted before resampling; "prior": each path
+        draws its next regime from `transition`.
+    random_state : int, default 0
+        Seed; random numbers are keyed by seed and frame, so the methods are pure functions of the belief.
+
+    See Also
+    --------
+    IMMFilter : A faster approximation.
+
+    References
+    ----------
+    Fearnhead and Clifford (2003); de Freitas, lecture notes, 13.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
@@ -146,9 +166,19 @@ class RaoBlackwellizedFilter(Value):
     # -------------------------------------------------------------- sequences
 
     def run(self, y: SequencesLike, inputs: SequencesLike | None = None, keep: bool = False) -> Any:
-        """Filter one sequence: a `SwitchingRun`; many: a list of them.
+        """Filter one sequence, or many.
 
-        With `keep`, `run.regime_smoothed(lag)` tells the regimes from frames up to `lag` later.
+        Parameters
+        ----------
+        y : array-like (T, p) or sequences
+            Observations; NaN is a missing value.
+        keep : bool, default False
+            Keep all beliefs: `run.regime_smoothed(lag)` tells the regimes from frames up to `lag` later.
+
+        Returns
+        -------
+        SwitchingRun or list of SwitchingRun
+            The result; one per sequence.
         """
         seqs, alone = Ragged.of(y), is_single_sequence(y)
         known = [None] * len(seqs) if inputs is None else list(Ragged.of(inputs).map(table))
@@ -158,7 +188,18 @@ class RaoBlackwellizedFilter(Value):
         return runs[0] if alone else runs
 
     def filter(self, y: SequencesLike, inputs: SequencesLike | None = None, keep: bool = False) -> Any:
-        """Same as `run`, under the name used by models."""
+        """Same as `run`, under the name used by models.
+
+        Parameters
+        ----------
+        keep : bool, default False
+            Keep all beliefs.
+
+        Returns
+        -------
+        SwitchingRun or list of SwitchingRun
+            The result; one per sequence.
+        """
         return self.run(y, inputs, keep)
 
     def _run(self, frames: Any, inputs: Any, seed: int, keep: bool) -> SwitchingRun:

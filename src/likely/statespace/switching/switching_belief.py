@@ -28,6 +28,29 @@ class SwitchingBelief(Value):
     Rao–Blackwell particles one each. Random numbers are keyed by (seed, time), so that a belief kept in a file goes on
     to the same bits.
 
+    Parameters
+    ----------
+    means : array-like (n, d)
+        Means of the components.
+    roots : array-like (n, d, d)
+        Upper triangular square roots of their covariances.
+    which : array-like of int (n,)
+        Regime of each component.
+    log_weights : array-like (n,)
+        Logarithms of the normalized weights.
+    n_regimes : int
+        Number of regimes.
+    time : int, default 0
+        Number of the frame.
+    seed : int, default 0
+        Seed of the random numbers.
+    parents : array-like of int (n,), optional
+        Index of the parent component in the previous frame.
+    particle : array-like of int (n,), optional
+        Index of the particle.
+
+    Examples
+    --------
     >>> b = SwitchingBelief([[0.0], [1.0]], [[[1.0]], [[1.0]]], [0, 1], np.log([0.25, 0.75]), 2)
     >>> b.regimes.tolist(), b.mean.tolist(), b.covariance.tolist()
     ([0.25, 0.75], [0.75], [[1.1875]])

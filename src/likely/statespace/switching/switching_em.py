@@ -245,6 +245,17 @@ def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structu
 class SwitchingPrior(Value):
     """Conjugate prior of pseudo-observations: statistics per regime, pseudo-counts of transitions and initial regimes.
 
+    Parameters
+    ----------
+    regimes : sequence of LinearPrior or None
+        Prior of each regime.
+    initial : array-like (K,)
+        Pseudo-counts of initial regimes.
+    transition : array-like (K, K)
+        Pseudo-counts of transitions.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> m = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
@@ -271,7 +282,13 @@ class SwitchingPrior(Value):
         return SwitchingPrior(regimes, self.initial + stats.initial, self.transition + stats.transition)
 
     def point(self, which: PointRule = "mode") -> NoReturn:
-        """Always an error: the mode depends on what the model fixes; `model.refit(stats, prior)` gives it."""
+        """Always an error: the mode depends on what the model fixes; `model.refit(stats, prior)` gives it.
+
+        Parameters
+        ----------
+        which : {"mode", "mean", "median"}
+            Not used.
+        """
         expected = "the mode needs a model that specifies the fixed parameters"
         raise DomainError(sentence("SwitchingPrior", expected, which, "call model.refit(stats, prior)"))
 
@@ -297,6 +314,17 @@ def weak_prior(model: Any, stats: SwitchingStats) -> SwitchingPrior:
 class ConstrainedSwitchingLinearGaussian(Value):
     """Switching model with a choice of learned parameters: the argument of `lk.fit`.
 
+    Parameters
+    ----------
+    model : SwitchingLinearGaussian
+        The model.
+    structures : sequence of Structure
+        Learned parameters of each regime and their constraints, as `of` makes them.
+    chain : sequence of str, default ("transition", "initial")
+        Which of the transition matrix and the initial distribution of the regimes are learned.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
@@ -323,7 +351,17 @@ class ConstrainedSwitchingLinearGaussian(Value):
     def of(
         cls, model: Any, learn: Any = None, form: Any = None, chain: Any = CHAIN
     ) -> ConstrainedSwitchingLinearGaussian:
-        """`learn`: names for all regimes, or a list per regime; `form`: see `Structure`; `chain`: names of `CHAIN`."""
+        """Switching model with a choice of learned parameters.
+
+        Parameters
+        ----------
+        model : SwitchingLinearGaussian
+            The model.
+        learn : sequence, optional
+            Names of learned parameters for all regimes, or a list per regime.
+        chain : sequence of str, default ("transition", "initial")
+            Which of the transition matrix and the initial distribution of the regimes are learned.
+        """
         chain = (chain,) if isinstance(chain, str) else tuple(chain)
         if any(name not in CHAIN for name in chain):
             raise DomainError(sentence(ME, f"chain must be some of {', '.join(CHAIN)}", chain))
@@ -349,7 +387,20 @@ class ConstrainedSwitchingLinearGaussian(Value):
         return np.asarray(self.model.log_prob(y))
 
     def sample(self, n: int, rng: Generator, **how: Any) -> Ragged:
-        """Draw n sequences."""
+        """Draw n sequences.
+
+        Parameters
+        ----------
+        n : int
+            Number of sequences.
+        **how : settings
+            Arguments of `SwitchingLinearGaussian.sample`.
+
+        Returns
+        -------
+        Ragged
+            Sequences.
+        """
         return self.model.sample(n, rng, **how)
 
     def collect(

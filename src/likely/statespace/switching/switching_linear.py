@@ -42,10 +42,8 @@ INCOMPARABLE = (
 class SwitchingLinearGaussian(Distribution):
     """Switching linear-Gaussian model, or jump Markov linear system (de Freitas 12): the regime z_t is a Markov chain.
 
-    z_t ~ P(z_t | z_{t−1}), x_t = A(z_t) x_{t−1} + F(z_t) u_t + w_t, y_t = C(z_t) x_t + G(z_t) u_t + v_t. `regimes` are
-    `LinearGaussian` of the same dimensions, constant in time; the initial state has the initial distribution of the
-    first regime. `transition` (K, K) is P, rows add up to one; `initial` (K,) is p(z_0); None: the stationary
-    distribution if every regime is recurrent, else the uniform one.
+    z_t ~ P(z_t | z_{t−1}), x_t = A(z_t) x_{t−1} + F(z_t) u_t + w_t, y_t = C(z_t) x_t + G(z_t) u_t + v_t. The initial
+    state has the initial distribution of the first regime.
 
     The exact posterior is a mixture of Kᵗ Gaussians. `exact` enumerates them for short sequences; everything else keeps
     one Gaussian per regime (generalized pseudo-Bayes of order 2 in `filter` and `log_prob`; expectation correction in
@@ -56,6 +54,27 @@ class SwitchingLinearGaussian(Distribution):
     Either all regimes should predict observations with some error, or none: a regime without any noise has no density
     with respect to the same measure as the others, and there is a warning.
 
+    Parameters
+    ----------
+    regimes : sequence of LinearGaussian
+        One model per regime, of the same dimensions, constant in time.
+    transition : array-like (K, K)
+        Transition matrix P of the regimes; rows add up to one.
+    initial : array-like (K,), optional
+        Distribution p(z_0) of the first regime; None: the stationary distribution if every regime is recurrent, else
+        the uniform one.
+
+    See Also
+    --------
+    SwitchingDensity : Learns the parameters.
+    IMMFilter : Filters frame by frame.
+
+    References
+    ----------
+    Murphy (2012), chapter 18; de Freitas, lecture notes, 12.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
@@ -94,6 +113,21 @@ class SwitchingLinearGaussian(Distribution):
     ) -> SwitchingLinearGaussian:
         """A switching model whose regimes all share this initial distribution of the state.
 
+        Parameters
+        ----------
+        regimes : sequence of LinearGaussian
+            One model per regime.
+        transition : array-like (K, K)
+            Transition matrix of the regimes.
+        initial_mean : array-like (d,)
+            Mean of the initial state.
+        initial_covariance : array-like (d, d)
+            Covariance of the initial state.
+        initial : array-like (K,), optional
+            Distribution of the first regime.
+
+        Examples
+        --------
         >>> import likely as lk
         >>> levels = [lk.LinearGaussian.local_level(level_variance=q, observation_variance=1.0) for q in (0.01, 9.0)]
         >>> model = SwitchingLinearGaussian.with_initial_state(levels, [[0.9, 0.1], [0.5, 0.5]], [0.0], [[100.0]])
@@ -187,13 +221,30 @@ class SwitchingLinearGaussian(Distribution):
     def simulate(
         self, n: int, rng: Generator, length: ArrayLike | None = None, inputs: SequencesLike | None = None
     ) -> tuple[Ragged, Ragged, Ragged]:
-        """Draw regimes, states and observations of n sequences."""
+        """Draw regimes, states and observations of n sequences.
+
+        Parameters
+        ----------
+        n : int
+            Number of sequences.
+
+        Returns
+        -------
+        tuple of Ragged
+            Regimes (T_i,), states (T_i, d) and observations (T_i, p).
+        """
         return simulate(self, n, rng, length, inputs)
 
     # ------------------------------------------------------ regimes and states
 
     def filter(self, y: SequencesLike, inputs: SequencesLike | None = None, method: Method = "gpb2") -> SwitchingStates:
-        """Approximate filter p(z_t, x_t | y_0 … y_t): all pairs of regimes ("gpb2"), or "imm"."""
+        """Approximate filter p(z_t, x_t | y_0 … y_t).
+
+        Parameters
+        ----------
+        method : {"gpb2", "imm"}, default "gpb2"
+            All pairs of regimes ("gpb2"), or "imm": see `IMMFilter`.
+        """
         both = IMMFilter(self, method)._both
         return passes.states(self, y, inputs, both, smooths=False)
 
@@ -202,7 +253,18 @@ class SwitchingLinearGaussian(Distribution):
         return passes.states(self, y, inputs, both=True, smooths=True)
 
     def exact(self, y: SequencesLike, inputs: SequencesLike | None = None) -> ExactSwitching:
-        """Exact regimes, states and evidence of one short sequence, by enumeration of all Kᵀ paths."""
+        """Exact regimes, states and evidence of one short sequence, by enumeration of all Kᵀ paths.
+
+        Parameters
+        ----------
+        y : array-like (T, p)
+            One short sequence; NaN is a missing value.
+
+        Returns
+        -------
+        ExactSwitching
+            Posterior of regimes and states, and the evidence.
+        """
         return enumerated(self, y, inputs)
 
     # ----------------------------------------------------------------- filter
@@ -226,7 +288,18 @@ class SwitchingLinearGaussian(Distribution):
         return self._gpb2.update(belief, y, inputs)
 
     def frame(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Array:
-        """One frame minus the effect of inputs, per regime (K, p)."""
+        """One frame minus the effect of inputs, per regime (K, p).
+
+        Parameters
+        ----------
+        y : array-like (p,)
+            The observation.
+
+        Returns
+        -------
+        ndarray (K, p)
+            The frame for each regime.
+        """
         row = self.regimes[0]._frame(y)
         self._check_inputs(inputs)
         if all(m.feedthrough is None for m in self.regimes):
@@ -235,7 +308,13 @@ class SwitchingLinearGaussian(Distribution):
         return np.concatenate(each)
 
     def intercept(self, inputs: SequencesLike | None = None) -> Array:
-        """State intercept, the effect of the inputs of one frame on the state, per regime (K, d)."""
+        """State intercept, the effect of the inputs of one frame on the state, per regime (K, d).
+
+        Returns
+        -------
+        ndarray (K, d)
+            Intercept of each regime.
+        """
         self._check_inputs(inputs)
         if all(m.control is None for m in self.regimes):
             return np.zeros((self.n_regimes, self.states))

@@ -18,6 +18,21 @@ from likely.statespace.linear.linear_stats import LinearStats
 class SwitchingStats(Addable, Value):
     """Expected sufficient statistics: `LinearStats` per regime, weighted by its posterior, and expected counts.
 
+    Parameters
+    ----------
+    regimes : tuple of LinearStats
+        Statistics of each regime.
+    initial : ndarray (K,)
+        Expected counts of initial regimes.
+    transition : ndarray (K, K)
+        Expected counts of transitions.
+    counts : ndarray (K,)
+        Expected frames per regime.
+    entropy : ndarray ()
+        Entropy of the posterior of regimes and states.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
