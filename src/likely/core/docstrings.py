@@ -305,7 +305,15 @@ def _shared(method: str, arguments: tuple[str, ...], result: Entry | None) -> Se
 
 
 def _entry(table: dict[str, Entry], name: str, arguments: Collection[str]) -> Entry | None:
-    """The entry of a name, by preference the one beside another of the arguments."""
+    """The entry of a name, by preference the one beside another of the arguments.
+
+    >>> _entry(RETURNS, "predict", ["belief"]) == RETURNS["predict|belief"]
+    True
+    >>> _entry(RETURNS, "predict", ["X"]) == RETURNS["predict"]
+    True
+    >>> {key.partition("|")[2] for key in PARAMETERS | RETURNS if "|" in key} == set(BESIDE)
+    True
+    """
     keys = (f"{name}|{other}" for other in BESIDE if other in arguments)
     return next((table[key] for key in keys if key in table), None) or table.get(name)
 
