@@ -88,6 +88,18 @@ def test_far_rows_take_the_exact_route(rng):
     assert (np.abs(g.log_prob(x) / want - 1)).max() <= 1e-9
 
 
+@pytest.mark.parametrize("d", [2, 3])
+def test_narrow_members_among_wide_ones_count_each_direction_once(rng, d):
+    """Directions of small variance are left out of the product and added as squares: in marginals, too."""
+    root = rng.normal(size=(5, d, d))
+    root[0] *= 1e-4
+    stack = Gaussian(rng.normal(size=(5, d)), root @ root.transpose(0, 2, 1))
+    x = stack.mean[0] + 1e-4 * rng.normal(size=(20, d))
+    x[:, -1] = np.nan
+    want = np.stack([stack.member(k).marginal(list(range(d - 1))).log_prob(x[:, :-1]) for k in range(5)], axis=1)
+    np.testing.assert_allclose(stack.log_prob(x), want, rtol=1e-9, atol=1e-8)
+
+
 def test_more_than_64_columns(rng):
     """Patterns of many columns are told apart by bytes, not by one integer."""
     d = 70
