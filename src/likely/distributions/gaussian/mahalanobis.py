@@ -551,7 +551,7 @@ class Quadratic:
                 q[rows], logdet[rows] = 0.0, 0.0
                 continue
             part = self._marginal(at)
-            natural = part._plain if part.reach > 0 and not len(part.thin) else None  # `complete` adds narrow directions
+            natural = part._plain if part.reach > 0 and not len(part.thin) else None  # else `complete` adds them
             q[rows], logdet[rows] = part.complete(x[np.ix_(rows, at)], 1.0, none, natural), part.logdet
         n_observed = np.empty(len(x))
         n_observed[patterns.order] = patterns.counts()
