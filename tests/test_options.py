@@ -104,6 +104,7 @@ RECIPES: dict[str, Callable[..., Any]] = {
     "CalibratedClassifier.decide": lambda **s: calibrated().decide(REAL, **s),
     "CalibratedClassifier": lambda **s: lk.CalibratedClassifier(lk.FisherDiscriminant(), **s).fit(REAL, ABC),
     "ConformalRegressor": lambda **s: lk.ConformalRegressor(lk.LinearRegression(), **s).fit(REAL[:, :1], REAL[:, 1]),
+    "KNeighborsRegressor": lambda **s: lk.neighbors.KNeighborsRegressor(3, **s).fit(REAL, np.arange(float(len(REAL)))),
     "TableClusterer": lambda **s: lk.automl.TableClusterer(max_components=2, n_init=1, **s).fit(REAL),
     "dtw": aligned(lk.dtw),
     "dtw_matrix": lambda **s: lk.alignment.dtw_matrix(SERIES, **s),

@@ -22,7 +22,7 @@ PAGES = [
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if not {"_build", "reference"} & set(page.parts)),
 ]
 BLOCK = re.compile(r"^```(python|text|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-WITH_COMMANDS = {"a-table", "classifying-a-table"}  # pages whose commands run, too
+WITH_COMMANDS = {"a-table", "classifying-a-table", "predicting-a-number"}  # pages whose commands run, too
 
 
 def blocks(page: Path) -> list[tuple[str, str, int]]:

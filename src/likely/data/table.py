@@ -52,6 +52,10 @@ class Table:
         Row numbers in the source, from 1; rows without a label are excluded.
     unlabeled : int, default 0
         Number of rows without a label.
+    task : {"classification", "regression"}
+        Whether `y` are labels or numbers.
+    why_task : str
+        The reason, where the task was inferred.
 
     Examples
     --------

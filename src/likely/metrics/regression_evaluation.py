@@ -60,6 +60,35 @@ class RegressionEvaluation(Value):
     level 1 − α is u − l, plus 2/α times what y lies beyond an end (Gneiting and Raftery 2007). Intervals of means are
     Student's, over clusters where rows have some.
 
+    Parameters
+    ----------
+    truth : array (n,)
+        True targets.
+    mean : array (n,)
+        Means of the predictive densities.
+    decided : array (n,)
+        Estimates of least expected loss.
+    low, high : arrays (n,)
+        Ends of central intervals.
+    log_prob : array (n,)
+        Logarithm of the predictive density at the truth.
+    pit : array (n,)
+        Probability that the target is at most the truth (probability integral transform).
+    level : float
+        Level of the intervals.
+    loss : {"squared", "absolute", "asymmetric"}
+        Loss of the estimates.
+    over, under : float, optional
+        Loss per unit too high and too low, of "asymmetric".
+    weight : array (n,), optional
+        Weights of rows; integers are copies.
+    fold, cluster : arrays (n,), optional
+        The fold that tested a row; rows of one cluster are not independent.
+    unit : str
+        What messages call a row.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> e = RegressionEvaluation.of(lk.Gaussian([[0.0], [1.0], [2.0]], 1.0), [0.0, 1.0, 5.0])
     >>> round(e.rmse.value, 4), round(e.coverage.value, 4)
@@ -102,7 +131,28 @@ class RegressionEvaluation(Value):
         cls, predictive: Any, y: ArrayLike, *, loss: str = "squared", over: float | None = None,
         under: float | None = None, level: float = 0.9, **more: Any,
     ) -> Self:  # fmt: skip
-        """The evaluation of a stack of predictive densities, one per row, at targets y (n,)."""
+        """The evaluation of a stack of predictive densities at targets.
+
+        Parameters
+        ----------
+        predictive : stack of univariate densities
+            One density per row, as `predictive(X)` of a regressor gives them.
+        y : array-like (n,)
+            True targets.
+        loss : {"squared", "absolute", "asymmetric"}
+            What estimates minimize.
+        over, under : float, optional
+            Loss per unit too high and too low, of "asymmetric".
+        level : float
+            Level of the intervals.
+        **more
+            Further fields: weight, fold, cluster, unit.
+
+        Returns
+        -------
+        RegressionEvaluation
+            The evaluation.
+        """
         check_loss(loss, over, under)
         if not 0 < level < 1:
             raise DomainError(sentence("RegressionEvaluation", "level must lie between 0 and 1", level))
@@ -201,7 +251,18 @@ class RegressionEvaluation(Value):
         return 1 - left / total if total > 0 else float("nan")
 
     def coverage_curve(self, levels: ArrayLike = LEVELS) -> CoverageCurve:
-        """Coverage of central intervals of several levels, by the probability integral transform."""
+        """Coverage of central intervals of several levels, by the probability integral transform.
+
+        Parameters
+        ----------
+        levels : array-like (K,)
+            Levels of intervals.
+
+        Returns
+        -------
+        CoverageCurve
+            Shares of targets inside, with 95 % intervals, and a verdict.
+        """
         at = np.asarray(levels, dtype=np.float64)
         w, off = self.counts, 2 * np.abs(self.pit - 0.5)
         found = [proportion_interval(float(w @ (off <= one)), float(w.sum())) for one in at]
@@ -223,7 +284,18 @@ class RegressionEvaluation(Value):
         return f"{share}; the data do not contradict the predictive densities ({shown_p(p)})."
 
     def worst(self, n: int = 10) -> list[RegressionCase]:
-        """The rows of least predictive density."""
+        """The rows of least predictive density.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+
+        Returns
+        -------
+        list of RegressionCase
+            The worst first.
+        """
         order = np.argsort(self.log_prob, kind="stable")[:n].tolist()
         parts = (self.truth, self.decided, self.low, self.high, self.log_prob)
         return [RegressionCase._make([i, *(float(part[i]) for part in parts)]) for i in order]
@@ -244,7 +316,13 @@ class RegressionEvaluation(Value):
         return Description("Evaluation", [head], tables=[table], notes=[f"R² {self.r2:.4g}", self._verdict()])
 
     def figures(self) -> dict[str, Any]:
-        """Measures by name, each with value and interval."""
+        """Measures by name.
+
+        Returns
+        -------
+        dict
+            Value and interval of each.
+        """
         found = {"RMSE": self.rmse, "mean absolute error": self.mae}
         if self.loss != "squared":
             found[loss_words(self.loss, self.over, self.under)] = self.mean_loss
@@ -258,7 +336,13 @@ class RegressionEvaluation(Value):
         return self.describe().to_text()
 
     def as_dict(self) -> dict[str, Any]:
-        """All measures as plain values, for JSON; infinite values are None."""
+        """All measures as plain values, for JSON; infinite values are None.
+
+        Returns
+        -------
+        dict
+            Measures, coverage by level, worst rows.
+        """
         curve = self.coverage_curve()
         found = {
             "rows": len(self), "loss": self.loss, "over": self.over, "under": self.under, "level": self.level,

@@ -56,11 +56,11 @@ def test_importance_of_columns_of_sequences_is_the_cost_without_them(folder):
     """x alone tells the classes apart: only without it do costs rise."""
     from likely.cli.console import Console
     from likely.cli.fitting.fit_job import Job
-    from likely.cli.fitting.fit_run import classifier_run, read_data
+    from likely.cli.fitting.fit_run import comparison_run, read_data
     from likely.cli.fitting.fit_study import study_of
 
     job = Job((str(folder / "walks.csv"),), "gait", True, "who", "t", columns=("x", "mark"), n_states=2, cv=3)
-    study = study_of(classifier_run(read_data(job), Console(quiet=True)))
+    study = study_of(comparison_run(read_data(job), Console(quiet=True)))
     rise = {driver.column: driver.increase for driver in study.importance}
     assert set(rise) == {"x", "mark"} and rise["x"] > 0.2 and abs(rise["mark"]) < 0.1
     assert study.unit == "sequence" and study.plane is None and study.frames == len(walks())
