@@ -35,7 +35,7 @@ LEAST = 1e-14  # smallest variance, as a share of that of all targets
 
 
 class KNeighborsRegressor(RegressorMixin, BaseEstimator):
-    """k-nearest-neighbor regression: the mean of the targets of the k nearest rows   (Bishop 2.5.2, Hastie et al. 2.3).
+    """Nearest-neighbor regression: the mean of the targets of the k nearest rows   (Bishop 2.5.2, Hastie et al. 2.3).
 
     Rows that are equal in X are one neighbor, whose target is their weighted mean: a row and its copies are left out
     together. The predictive density is a local Gaussian. Its variance lies between the variance v(x) of the neighbors'
@@ -45,7 +45,8 @@ class KNeighborsRegressor(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     n_neighbors : int, "leave-one-out" or array-like of int
-        k; "leave-one-out" takes the k of 1, 2, … 100 (or of the given numbers) with the least mean squared error.
+        The number k; "leave-one-out" takes the k of 1, 2, … 100 (or of the given numbers) with the least mean squared
+        error.
     metric : str
         "l1", "l2", "linf", "lp" (with `p`), "scaled" (columns over their standard deviation), "mahalanobis" or
         "correlation". Rows with missing values (NaN) are compared over the columns that both have.
@@ -223,11 +224,39 @@ class KNeighborsRegressor(RegressorMixin, BaseEstimator):
         return low, high
 
     def decide(self, X: Rows, loss: Any = "squared", *, over: float | None = None, under: float | None = None) -> Array:
-        """Estimates of least expected loss under the predictive density, as `LinearRegression.decide`."""
+        """Estimates of least expected loss under the predictive density, as `LinearRegression.decide`.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows.
+        loss : {"squared", "absolute", "asymmetric"} or callable
+            What is minimized: the mean, the median, a quantile, or the minimizer of loss(estimate, truth).
+        over, under : float, optional
+            Loss per unit too high and too low, of "asymmetric".
+
+        Returns
+        -------
+        array (n,)
+            Estimates.
+        """
         return point_estimate(self.predictive(X), loss, over=over, under=under)
 
     def kneighbors(self, X: Rows, n_neighbors: int | None = None) -> tuple[Array, Any]:
-        """Distances and numbers (n, k) of the nearest distinct rows (`rows_`), nearest first."""
+        """Nearest distinct rows (`rows_`), nearest first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Rows.
+        n_neighbors : int, optional
+            Number of neighbors; None: `n_neighbors_`.
+
+        Returns
+        -------
+        tuple of arrays (n, k)
+            Distances, and numbers of rows.
+        """
         check_is_fitted(self)
         k = min(self.n_neighbors_ if n_neighbors is None else n_neighbors, len(self.rows_))
         return self._tree.nearest(self._numbers(X, reset=False), k, type(self).__name__)
@@ -239,7 +268,7 @@ class KNeighborsRegressor(RegressorMixin, BaseEstimator):
     # -------------------------------------------------------------------- description
 
     def describe(self) -> Description:
-        """k, metric and variance; of an unfitted estimator, its settings."""
+        """Description of neighbors, metric and variance; of an unfitted estimator, its settings."""
         if "rows_" not in vars(self):
             return super().describe()
         facts = {
