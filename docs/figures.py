@@ -529,6 +529,57 @@ def regimes_of_a_pump() -> None:
     plot_regimes(run, y[0], names=["calm", "wild"], truth=z[0]).figure.savefig(STATIC / "regimes.png", dpi=130)
 
 
+def crossing_lines() -> None:
+    """Two regressions found among unlabeled rows, and predictive densities."""
+    import matplotlib.pyplot as plt
+
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-2, 2, 200)
+    first = rng.random(200) < 0.4
+    y = np.where(first, 1 + 2 * x, -1 - x) + np.where(first, 0.3, 0.5) * rng.standard_normal(200)
+    m = lk.linear_model.MixtureRegression(2, random_state=0).fit(x[:, None], y)
+    with themed():
+        fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, width_ratios=(3, 2))
+        color = m.posterior(x[:, None], y) @ np.array([to_rgb(PALETTE[0]), to_rgb(PALETTE[1])])
+        left.scatter(x, y, 14, color=np.clip(color, 0, 1))
+        for k, (a, b) in enumerate(m.coefficients_):
+            left.axline((0, a), slope=b, color=PALETTE[k])
+        left.set(xlim=(-2.1, 2.1), xlabel="x", ylabel="y")
+        grid = np.linspace(-5, 6, 300)
+        for at in (-1.5, 0.0, 1.5):
+            density = np.exp(m.predictive([[at]]).log_prob(grid[:, None])[:, 0])
+            right.plot(density, grid, label=f"x = {at:g}")
+        right.set(xlabel="predictive density")
+        right.legend()
+        fig.tight_layout()
+        fig.savefig(STATIC / "mixture-of-regressions.png", dpi=130)
+
+
+def growth_and_recession() -> None:
+    """A series with Hamilton's parameters, and the smoothed probability of the state of low growth."""
+    import matplotlib.pyplot as plt
+
+    mean, phi, sd = np.array([-0.36, 1.16]), np.array([0.01, -0.06, -0.25, -0.21]), np.sqrt(0.59)
+    rng, state, y = np.random.default_rng(7), np.ones(154, dtype=int), np.full(154, 1.16)
+    for t in range(4, 154):
+        state[t] = rng.random() < (0.245, 0.905)[state[t - 1]]
+        y[t] = mean[state[t]] + phi @ (y[t - 4 : t] - mean[state[t - 4 : t]])[::-1] + sd * rng.standard_normal()
+    settings = {"lags": 4, "mean_adjusted": True, "shared": ["lags"], "tied_noise": True}
+    m = lk.linear_model.SwitchingRegression(2, **settings, random_state=0).fit(y)
+    low = int(m.coefficients_[:, 0].argmin())
+    with themed():
+        fig, (top, bottom) = plt.subplots(2, 1, figsize=(9, 4.2), sharex=True, height_ratios=(3, 2))
+        top.plot(y, color=INK, linewidth=1)
+        bottom.plot(m.smooth(y)[:, low], color=PALETTE[1])
+        for ax in (top, bottom):
+            ax.fill_between(np.arange(154), *ax.get_ylim(), where=state == 0, color=PALETTE[0], alpha=0.15, step="mid")
+            ax.set_xlim(4, 153)
+        top.set(ylabel="growth, percent")
+        bottom.set(xlabel="quarter", ylabel="P(low growth)")
+        fig.tight_layout()
+        fig.savefig(STATIC / "markov-switching.png", dpi=130)
+
+
 def clutter() -> None:
     """A target among false echoes, and the track that was confirmed."""
     rng = np.random.default_rng(1)
@@ -697,6 +748,8 @@ if __name__ == "__main__":
     robot()
     volatility()
     regimes_of_a_pump()
+    crossing_lines()
+    growth_and_recession()
     clutter()
     divergence()
     laplace_of_a_rate()

@@ -115,7 +115,7 @@ class SwitchingRegression(BaseEstimator):
     >>> y = np.where(state, 3.0, 0.0) + rng.standard_normal(200)
     >>> m = SwitchingRegression(2, random_state=0).fit(y)
     >>> m.coefficients_.ravel().round(1), bool((m.viterbi(y) == state).mean() > 0.95)
-    (array([-0.1,  3. ]), True)
+    (array([0. , 2.9]), True)
     """
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
