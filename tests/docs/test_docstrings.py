@@ -26,8 +26,6 @@ CODES = frozenset(
     "GL06 GL07 GL08 GL09 GL10 SS01 SS02 SS03 SS04 SS06 PR01 PR02 PR03 PR04 PR05 PR06 PR07 PR08 PR09 PR10 "
     "RT01 RT02 RT03 RT04 RT05 YD01 SA02 SA03 SA04 EX01".split()
 )
-# Packages whose docstrings are not yet in this form.
-PENDING = frozenset("automl".split())
 
 
 def public_objects() -> Iterator[tuple[str, Any]]:
@@ -84,8 +82,6 @@ PACKAGES = sorted({module.split(".")[1] for homes in HOMES.values() for module i
 @pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_numpydoc_finds_nothing_in_public_docstrings(by_package, package):
-    if package in PENDING:
-        pytest.xfail("to be written")
     found = [line for path, thing in by_package[package] for line in findings(path, thing)]
     assert not found, f"{len(found)} findings:\n" + "\n".join(found[:40])
 
@@ -121,8 +117,6 @@ def fitted_attributes() -> dict[str, set[str]]:
 @pytest.mark.parametrize("name", sorted(fitted_attributes()))
 def test_every_fitted_attribute_is_documented(name):
     module = next(homes[name] for homes in HOMES.values() if name in homes)
-    if module.split(".")[1] in PENDING:
-        pytest.xfail("to be written")
     missing = fitted_attributes()[name] - documented(getattr(import_module(module), name), "Attributes")
     assert not missing
 

@@ -31,6 +31,25 @@ PIECES = 20  # pieces of few long sequences, for cross-validation
 class StateChoice:
     """Held-out log-likelihood of each number of states, in nats per frame, and the chosen number.
 
+    Parameters
+    ----------
+    numbers : list of int
+        Numbers of states that were compared.
+    held_out : array (m,)
+        Held-out log-likelihood of each; −∞ if some held-out sequence has density 0, NaN if the fit failed.
+    error : array (m,)
+        Standard error of its difference to the best.
+    failures : dict
+        Why fits failed, by number.
+    pieces : int
+        Number of sequences, or pieces of them, that were held out in turn.
+
+    See Also
+    --------
+    choose_states : Compare numbers of states.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> x = [np.repeat(rng.permutation([0.0, 9.0]), 15) + rng.normal(size=30) for _ in range(8)]
@@ -74,6 +93,34 @@ def choose_states(
 
     Fewer than five sequences are split into pieces, if a sequence may begin and end anywhere.
 
+    Parameters
+    ----------
+    density : HMMDensity
+        The hidden Markov model; it is not changed.
+    X : sequences
+        Sequences, as `HMMDensity.fit` takes them.
+    numbers : iterable of int
+        Numbers of states to compare.
+    cv : int, float, splitter, "leave-one-out" or "time"
+        How sequences are split, as in `evaluate`.
+    groups : array-like (n,), optional
+        Group of each sequence; one group is never on both sides of a split.
+    sample_weight : array-like (n,), optional
+        Weight per sequence.
+    random_state : int
+        Seed of the splits.
+    n_jobs : int, optional
+        Number of threads; None: one per core.
+    callback : callable
+        Called with the number of states after each fit.
+
+    Returns
+    -------
+    StateChoice
+        Held-out log-likelihood of each number, and the chosen one, `best`; prints as a table.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> x = [np.repeat(rng.choice([0.0, 9.0], 6), 8) + rng.normal(0, 1, 48) for _ in range(6)]

@@ -56,10 +56,24 @@ class EncodedRegressor(RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    `regressor_` : estimator
+    regressor_ : estimator
         The regressor, fitted to the encoded columns.
-    `center_`, `scale_` : arrays (d,)
-        What is subtracted from each encoded column, and what it is divided by.
+    center_ : ndarray (d,)
+        What is subtracted from each encoded column.
+    scale_ : ndarray (d,)
+        What each encoded column is divided by.
+
+    See Also
+    --------
+    TableRegressor : A regressor of any table, with types of columns and calibrated intervals.
+
+    Examples
+    --------
+    >>> import likely as lk, polars as pl
+    >>> X = pl.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "color": ["red", "blue", "red", "blue"]})
+    >>> m = EncodedRegressor(lk.LinearRegression()).fit(X, [7.0, 4.0, 11.0, 8.0])
+    >>> m.predict(pl.DataFrame({"size": [5.0], "color": ["red"]})).round(2)
+    array([15.])
     """
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
@@ -194,9 +208,16 @@ class EncodedRegressor(RegressorMixin, BaseEstimator):
     # --------------------------------------------------------------- prediction
 
     def predict(self, X: Rows, return_std: bool = False) -> Any:
-        """Expected targets (n,); with `return_std` also the standard deviations of the predictive density.
+        """Expected targets; with `return_std` also the standard deviations of the predictive density.
 
         Of least squares with too few rows for a predictive density, the deviation is that of the noise alone.
+
+        Returns
+        -------
+        mean : ndarray (n,)
+            Expected targets.
+        std : ndarray (n,)
+            Standard deviations, with `return_std`.
         """
         Z = self._table(X)
         if not return_std:
@@ -230,10 +251,19 @@ class EncodedRegressor(RegressorMixin, BaseEstimator):
         return hasattr(self.regressor, "basis") and self.basis in ADDITIVE
 
     def contributions(self, X: Rows) -> tuple[float, list[str], Array]:
-        """Prediction at the mean row, names of columns, and what each column adds to it (n, columns).
+        """Prediction at the mean row, names of columns, and what each column adds to it.
 
         Of a linear model that is coefficient × (value − mean); of splines f(value) − f(mean). They add up to the
         prediction.
+
+        Returns
+        -------
+        base : float
+            Prediction at the mean row.
+        columns : list of str
+            Names of the columns.
+        contributions : ndarray (n, columns)
+            What each column adds.
         """
         check_is_fitted(self, "regressor_")
         if not self.additive:

@@ -44,7 +44,18 @@ class _OfSequences(TypedModel):
         return found
 
     def frames(self, X: Any) -> Ragged:
-        """Sequences in the form of the model: `lk.Sequences`, with columns by name, or any other form."""
+        """Sequences in the form of the model.
+
+        Parameters
+        ----------
+        X : Sequences, or sequences in any form
+            Sequences, with columns by name or in the order of `columns`.
+
+        Returns
+        -------
+        Ragged
+            Frames with the columns of the model.
+        """
         seqs, names = _named(X)
         known = names is not None and (isinstance(seqs.values, Columns) or any(name in self.columns for name in names))
         return laid_out(seqs, names if known else list(self.columns), self.columns)
@@ -80,10 +91,16 @@ class _OfSequences(TypedModel):
 class SequenceClassifier(_OfSequences, TypedClassifier):
     """Classifier of sequences with named columns; written by `likely fit --sequences --target`.
 
-    - **classifier**: a `BayesClassifier` of `HMMDensity`; None: one state per class, with a distribution for each
-      column's type. `from_fitted` combines a fitted one with its columns.
-    - **calibrate**: as in `TableClassifier`.
+    Parameters
+    ----------
+    classifier : classifier, optional
+        A `BayesClassifier` of `HMMDensity`; None: one state per class, with a distribution for each column's type.
+        `from_fitted` combines a fitted one with its columns.
+    calibrate : bool, default False
+        Whether `fit` calibrates posteriors on out-of-fold ones where that helps, as in `TableClassifier`.
 
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> x = lk.Ragged.from_list([np.zeros(4), np.ones(5), np.zeros(6), np.ones(3)])
     >>> clf = lk.BayesClassifier(lk.HMMDensity(n_states=1)).fit(x, ["low", "high", "low", "high"])
@@ -110,13 +127,25 @@ class SequenceClassifier(_OfSequences, TypedClassifier):
         cls, classifier: Any, columns: Kinds, roles: Mapping[str, str] | None = None,
         calibration: Calibration | None = None,
     ) -> Self:  # fmt: skip
-        """A fitted classifier combined with the columns of a frame, in that order."""
+        """A fitted classifier combined with the columns of a frame, in that order.
+
+        Parameters
+        ----------
+        classifier : classifier
+            The fitted classifier.
+        columns : dict
+            Type of each column of a frame, {name: "real", "count", "binary" or "category"}, in that order.
+        roles : dict, optional
+            Columns of the table by role, such as the sequence and the time.
+        calibration : calibration map, optional
+            The map of its posteriors to calibrated ones.
+        """
         made = cls._around(classifier, calibration)
         made._know(columns, roles)
         return made
 
     def score_samples(self, X: Rows) -> Array:
-        """log p of each sequence (n,); NaN if class priors alone decide."""
+        """Log-density of each sequence; NaN if class priors alone decide."""
         frames = self.frames(X)
         if isinstance(self.classifier_, PriorClassifier):
             return np.full(len(frames), np.nan)
@@ -124,7 +153,7 @@ class SequenceClassifier(_OfSequences, TypedClassifier):
             return self.classifier_.score_samples(frames)
 
     def unseen(self, X: Rows) -> dict[str, Mask]:
-        """Mask of sequences (n,) with unknown levels, by column; only columns that have some."""
+        """Sequences with unknown levels, by column."""
         if isinstance(self.classifier_, PriorClassifier):
             return {}
         density, model = self.classifier_.density_, self.classifier_.learned_model_.components
@@ -160,9 +189,14 @@ class SequenceClassifier(_OfSequences, TypedClassifier):
 class SequenceDensity(_OfSequences):
     """Hidden Markov model with named columns and states; written by `likely fit --sequences`.
 
-    - **density**: an `HMMDensity`; None: one state, with a distribution for each column's type. `from_fitted` combines
-      a fitted one with its columns and the names of its states.
+    Parameters
+    ----------
+    density : HMMDensity, optional
+        The hidden Markov model; None: one state, with a distribution for each column's type. `from_fitted` combines a
+        fitted one with its columns and the names of its states.
 
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> x = [np.repeat([0.0, 8.0], 9) + np.sin(np.arange(18)) for _ in range(3)]
     >>> h = lk.HMMDensity(n_states=2, topology="left-to-right").fit(x)
@@ -200,7 +234,19 @@ class SequenceDensity(_OfSequences):
         cls, density: DensityEstimator, columns: Kinds, roles: Mapping[str, str] | None = None,
         states: list[str] | None = None,
     ) -> Self:  # fmt: skip
-        """A fitted density combined with the columns of a frame, in that order."""
+        """A fitted density combined with the columns of a frame, in that order.
+
+        Parameters
+        ----------
+        density : HMMDensity
+            The fitted hidden Markov model.
+        columns : dict
+            Type of each column of a frame, {name: "real", "count", "binary" or "category"}, in that order.
+        roles : dict, optional
+            Columns of the table by role, such as the sequence and the time.
+        states : list of str, optional
+            Names of the states.
+        """
         made = cls(clone(density))
         made.density_ = density
         made._know(columns, roles, states)
@@ -219,13 +265,31 @@ class SequenceDensity(_OfSequences):
         return named or [str(k) for k in range(int(self.density_.topology_.original.max()) + 1)]
 
     def known(self, X: Rows) -> tuple[Ragged, Mask]:
-        """Validated frames with unknown levels as missing, and the sequences (n,) that had one."""
+        """Validated frames with unknown levels as missing, and the sequences that had one.
+
+        Returns
+        -------
+        frames : Ragged
+            Sequences in the form of the model.
+        unknown : ndarray of bool (n,)
+            Sequences with an unknown level.
+        """
         return known_rows(self.density_, self.frames(X))
 
     def frame(self, y: Targets) -> Any:
         """One frame in the form of the model: a value, values in the order of `columns`, or a dict by column.
 
         An unknown level counts as missing, as in `score_samples`.
+
+        Parameters
+        ----------
+        y : value, array-like (d,) or dict
+            The observation.
+
+        Returns
+        -------
+        ndarray (d,) or Columns
+            The frame.
         """
         cells = dict(y) if isinstance(y, Mapping) else dict(zip(self.columns, self._cells(y), strict=True))
         odd = [name for name in cells if name not in self.columns]
@@ -253,7 +317,7 @@ class SequenceDensity(_OfSequences):
         return LiveFrames(self.model_, self)
 
     def score_samples(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
-        """log p of each sequence (n,); an unknown level counts as missing."""
+        """Log-density of each sequence; an unknown level counts as missing."""
         return self.model_.log_prob(self.known(cut(X, lengths))[0])
 
     def predict(self, X: Rows, lengths: ArrayLike | None = None) -> Ragged:
@@ -261,7 +325,13 @@ class SequenceDensity(_OfSequences):
         return states_of(self.density_, self.known(cut(X, lengths))[0])
 
     def predict_proba(self, X: Rows, lag: int | None = None, lengths: ArrayLike | None = None) -> Ragged:
-        """p(state | sequence) of each frame; with a `lag`, fixed-lag smoothing."""
+        """State probabilities p(state | sequence) of each frame; with a `lag`, fixed-lag smoothing.
+
+        Returns
+        -------
+        Ragged
+            Probabilities (T, K) of each sequence.
+        """
         return shares_of(self.model_, self.density_.topology_.original, self.known(cut(X, lengths))[0], lag)
 
     def _sound(self) -> bool:

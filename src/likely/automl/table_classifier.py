@@ -15,7 +15,9 @@ from likely.classify.calibration.calibration_maps import Calibration
 from likely.core.arrays import Mask, Rows, unmasked
 from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, sentence
+from likely.decision.cost import CostLike
 from likely.estimation.base_estimator import check_is_fitted
+from likely.estimation.decision_mixin import ClassPriorLike
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 WORDS = ("binary", "category")  # kinds of columns with levels
@@ -44,7 +46,13 @@ class TableModel(TypedModel):
         return len(self.feature_names_in_)
 
     def frame(self, X: Rows) -> Any:
-        """Rows in the form of the inner model: a Polars frame of the features."""
+        """Rows in the form of the inner model.
+
+        Returns
+        -------
+        polars.DataFrame
+            The features, in the order of the inner model.
+        """
         from likely.data.table import Table
 
         if isinstance(X, Typed):
@@ -87,11 +95,18 @@ class TableClassifier(TableModel, TypedClassifier):
     `feature_names_in_`, all columns of the training table in its order. An unknown level counts as
     missing (see `unseen`). `likely fit` writes this model.
 
-    - **classifier**: a `BayesClassifier` or similar; None: naive Bayes with a distribution for each column's type.
-    - **kinds**: types given by the user, {name: "real", "count", "binary", "category" or "ignore"}.
-    - **calibrate**: whether `fit` calibrates posteriors on out-of-fold ones where that helps, as `likely fit` does. It
-      is set in a classifier that `likely fit` has calibrated, so that clones are calibrated, too.
+    Parameters
+    ----------
+    classifier : classifier, optional
+        A `BayesClassifier` or similar; None: naive Bayes with a distribution for each column's type.
+    kinds : dict, optional
+        Types given by the user, {name: "real", "count", "binary", "category" or "ignore"}.
+    calibrate : bool, default False
+        Whether `fit` calibrates posteriors on out-of-fold ones where that helps, as `likely fit` does. It is set in a
+        classifier that `likely fit` has calibrated, so that clones are calibrated, too.
 
+    Examples
+    --------
     >>> X = {"size": [1.0, 1.2, 3.0, 3.1], "color": ["red", "red", "blue", None]}
     >>> clf = TableClassifier().fit(X, ["a", "a", "b", "b"])
     >>> clf.predict({"color": ["green"], "size": [2.9]}).tolist(), clf.unseen({"color": ["green"], "size": [2.9]})
@@ -129,22 +144,37 @@ class TableClassifier(TableModel, TypedClassifier):
     ) -> Self:  # fmt: skip
         """A fitted classifier combined with the columns that it was fitted to, in that order.
 
-        - **columns**: all columns of the training table in its order, if there were others or another order.
+        Parameters
+        ----------
+        classifier : classifier
+            The fitted classifier.
+        schema : dict
+            Type and levels of each column, {name: {"kind": …, "levels": […]}}.
+        calibration : calibration map, optional
+            The map of its posteriors to calibrated ones.
+        columns : sequence of str, optional
+            All columns of the training table in its order, if there were others or another order.
         """
         made = cls._around(classifier, calibration)
         made._know(schema, columns)
         return made
 
-    def decide(self, X: Any, **how: Any) -> Any:
+    def decide(
+        self, X: Any, *, cost: CostLike | None = None, reject_cost: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None, class_prior: ClassPriorLike = None,
+        full: bool = False,
+    ) -> Any:  # fmt: skip
         """Decide about each row of a table: the action of smallest expected cost, or a rejection.
 
-        `how` are `cost`, `reject_cost`, `reject_below`, `novelty`, `class_prior` and `full`: see
-        `BayesClassifier.decide`, which also says what is returned.
+        `BayesClassifier.decide` describes the rules in full.
         """
-        return super().decide(cast(Any, Typed(self.frame(X))), **how)
+        return super().decide(
+            cast(Any, Typed(self.frame(X))), cost=cost, reject_cost=reject_cost, reject_below=reject_below,
+            novelty=novelty, class_prior=class_prior, full=full,
+        )  # fmt: skip
 
     def unseen(self, X: Rows) -> dict[str, Mask]:
-        """Mask of rows (n,) with unknown levels, by column; only columns that have some."""
+        """Rows with unknown levels, by column."""
         return self.unseen_categories(self.frame(X))
 
     def _sound(self) -> bool:

@@ -43,13 +43,35 @@ class TableClusterer(ClusterMixin, TableModel):
     may be missing. An array has no names: its columns must be `feature_names_in_`, in that order. Clusters are numbered
     from 1, the largest first. `likely cluster` writes this model.
 
-    - **n_components**: number of clusters; None chooses it.
-    - **criterion**: how it is chosen: "bic", "held-out" (likelihood of held-out rows) or "prior" (a sparse
-      Dirichlet prior of the weights empties superfluous components).
-    - **kinds**: types given by the user, {name: "real", "count", "binary", "category" or "ignore"}.
-    - **n_init, most, random_state**: number of random initializations, the largest number of clusters (at most
-      one per three distinct rows), and the seed.
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of clusters; None chooses it.
+    criterion : {"bic", "held-out", "prior"}
+        How it is chosen: "bic", "held-out" (likelihood of held-out rows) or "prior" (a sparse Dirichlet prior of the
+        weights empties superfluous components).
+    kinds : dict, optional
+        Types given by the user, {name: "real", "count", "binary", "category" or "ignore"}.
+    n_init : int
+        Number of random initializations.
+    max_components : int
+        Largest number of clusters that is tried; at most one per three distinct rows.
 
+    Attributes
+    ----------
+    found_ : ChosenMixture
+        The mixture and what was compared in the choice of the number of clusters.
+    held_out_novelty_ : ndarray (3, m)
+        Novelty score, weight and training weight of held-out training rows: the reference for novelty.
+    labels_ : ndarray of int (n,)
+        Cluster of each training row, from 1.
+    mixture_ : MixtureDensity
+        The fitted mixture.
+    order_ : ndarray of int (K,)
+        Component of each cluster, the largest weight first.
+
+    Examples
+    --------
     >>> X = {"size": [1.0, 1.1, 0.9, 1.2, 7.0, 7.2, 6.9, 7.1], "color": ["red"] * 4 + ["blue"] * 4}
     >>> TableClusterer(2).fit(X).predict({"color": [None, "red"], "size": [7.0, 1.0]}).shape
     (2,)
@@ -99,7 +121,21 @@ class TableClusterer(ClusterMixin, TableModel):
         cls, found: ChosenMixture, schema: Schema, frame: Any, weight: ArrayLike | None = None,
         columns: Sequence[str] | None = None, **settings: Any,
     ) -> Self:  # fmt: skip
-        """A mixture found in a frame of typed columns, combined with these; `columns` are those of the whole table."""
+        """A mixture found in a frame of typed columns, combined with these.
+
+        Parameters
+        ----------
+        found : ChosenMixture
+            The mixture, and how it was chosen.
+        schema : dict
+            Type and levels of each column, {name: {"kind": …, "levels": […]}}.
+        frame : polars.DataFrame
+            The training rows.
+        columns : sequence of str, optional
+            All columns of the training table in its order, if there were others or another order.
+        **settings : settings
+            Parameters of the clusterer other than `n_components`.
+        """
         made = cls(int(found.mixture.model_.size), **settings)
         made._adopt(found, schema, columns, frame, weight)
         return made
@@ -127,14 +163,26 @@ class TableClusterer(ClusterMixin, TableModel):
     # ------------------------------------------------------------------------- use
 
     def rows(self, X: Any) -> Any:
-        """Validated rows with unknown levels as missing."""
+        """Validated rows with unknown levels as missing.
+
+        Returns
+        -------
+        Columns
+            Rows as the mixture takes them.
+        """
         mixture = self.mixture_
         rows, unseen = mixture.mask_unknown(mixture.validate_rows(self.frame(X), reset=False), mixture.learned_model_)
         warn_of_unseen_categories(unseen, "TableClusterer")
         return rows
 
     def predict_proba(self, X: Any) -> Array:
-        """p(cluster | x) of each row (n, K), the largest cluster first."""
+        """Posterior probabilities p(cluster | x) of each row.
+
+        Returns
+        -------
+        ndarray (n, K)
+            Probabilities, the largest cluster first.
+        """
         check_is_fitted(self, "mixture_")
         return self.mixture_.model_.posterior(self.rows(X))[:, self.order_]
 
@@ -143,7 +191,7 @@ class TableClusterer(ClusterMixin, TableModel):
         return self.predict_proba(X).argmax(axis=1) + 1
 
     def score_samples(self, X: Any) -> Array:
-        """log p(x) of each row (n,)."""
+        """Log-density log p(x) of each row."""
         check_is_fitted(self, "mixture_")
         return self.mixture_.model_.log_prob(self.rows(X))
 

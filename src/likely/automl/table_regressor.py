@@ -46,13 +46,17 @@ class TableRegressor(RegressorMixin, TableModel):
         Whether `fit` takes the predictive density from residuals of five-fold cross-validation; else it is that of
         the regressor itself.
     loss : {"squared", "absolute", "asymmetric"}
-        What `decide` minimizes by default, with `over` and `under` per unit too high and too low.
+        What `decide` minimizes by default.
+    over : float, optional
+        Cost per unit of an estimate that is too large, of "asymmetric".
+    under : float, optional
+        Cost per unit of an estimate that is too small, of "asymmetric".
 
     Attributes
     ----------
-    `regressor_` : estimator
+    regressor_ : estimator
         The fitted regressor.
-    `calibration_` : ResidualDistribution or None
+    calibration_ : ResidualDistribution or None
         The distribution of (y − prediction) / standard deviation of held-out rows.
 
     Examples
@@ -113,7 +117,21 @@ class TableRegressor(RegressorMixin, TableModel):
         cls, regressor: Any, schema: Schema, calibration: ResidualDistribution | None = None,
         columns: Sequence[str] | None = None, **loss: Any,
     ) -> Self:  # fmt: skip
-        """A fitted regressor combined with the columns that it was fitted to, in that order."""
+        """A fitted regressor combined with the columns that it was fitted to, in that order.
+
+        Parameters
+        ----------
+        regressor : estimator
+            The fitted regressor.
+        schema : dict
+            Type and levels of each column, {name: {"kind": …, "levels": […]}}.
+        calibration : ResidualDistribution, optional
+            The distribution of held-out residuals; None: predictive densities are those of the regressor itself.
+        columns : sequence of str, optional
+            All columns of the training table in its order, if there were others or another order.
+        **loss : settings
+            The parameters `loss`, `over` and `under`.
+        """
         made = cls(clone(regressor), calibrate=calibration is not None, **loss)
         made.regressor_, made.calibration_ = regressor, calibration
         made._know(schema, columns)
@@ -132,7 +150,15 @@ class TableRegressor(RegressorMixin, TableModel):
             return ResidualPredictive(center, scale, self.calibration_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Means (n,) of the predictive densities; with `return_std` also their standard deviations."""
+        """Means of the predictive densities; with `return_std` also their standard deviations.
+
+        Returns
+        -------
+        mean : ndarray (n,)
+            Expected targets.
+        std : ndarray (n,)
+            Standard deviations, with `return_std`.
+        """
         found = self.predictive(X)
         mean = np.ravel(found.mean)
         return (mean, np.sqrt(np.ravel(found.variance))) if return_std else mean
@@ -145,7 +171,13 @@ class TableRegressor(RegressorMixin, TableModel):
         return low, high
 
     def quantiles(self, X: Rows, p: ArrayLike) -> Array:
-        """Quantiles (K, n) of the predictive densities, one row per probability."""
+        """Quantiles of the predictive densities.
+
+        Returns
+        -------
+        ndarray (K, n)
+            Quantiles, one row per probability.
+        """
         each = np.atleast_1d(np.asarray(p, dtype=np.float64))
         if not ((each > 0) & (each < 1)).all():
             raise DomainError(sentence("TableRegressor", "probabilities must lie between 0 and 1", p))
@@ -154,20 +186,38 @@ class TableRegressor(RegressorMixin, TableModel):
     def decide(
         self, X: Rows, loss: Any = None, *, over: float | None = None, under: float | None = None
     ) -> Array:  # fmt: skip
-        """Estimates (n,) of least expected loss: "squared", "absolute", "asymmetric", or any function of arrays.
+        """Estimates of least expected loss under the predictive densities.
 
-        None: the loss of the model.
+        Parameters
+        ----------
+        loss : {"squared", "absolute", "asymmetric"} or callable, optional
+            The loss of an estimate, also any function of arrays; None: that of the model.
+        over : float, optional
+            Cost per unit of an estimate that is too large, of "asymmetric".
+        under : float, optional
+            Cost per unit of an estimate that is too small, of "asymmetric".
+
+        Returns
+        -------
+        ndarray (n,)
+            Estimates, one per row.
         """
         if loss is None and over is None and under is None:
             loss, over, under = self.loss, self.over, self.under
         return point_estimate(self.predictive(X), "squared" if loss is None else loss, over=over, under=under)
 
     def unseen(self, X: Rows) -> dict[str, Mask]:
-        """Mask of rows (n,) with unknown levels, by column; only columns that have some."""
+        """Rows with unknown levels, by column."""
         return self.unseen_categories(self.frame(X))
 
     def explain(self, X: Rows) -> RegressionExplanation:
-        """Contributions of the columns to each prediction; only of models that add functions of single columns."""
+        """Contributions of the columns to each prediction; only of models that add functions of single columns.
+
+        Returns
+        -------
+        RegressionExplanation
+            What each column adds to each prediction.
+        """
         check_is_fitted(self, "regressor_")
         rows = self.frame(X)
         if not hasattr(self.regressor_, "contributions"):
@@ -215,7 +265,34 @@ class TableRegressor(RegressorMixin, TableModel):
 
 @dataclass(frozen=True)
 class RegressionExplanation:
-    """What each column adds to the prediction of each row, from that of the mean row."""
+    """What each column adds to the prediction of each row, from that of the mean row.
+
+    Parameters
+    ----------
+    base : float
+        Prediction at the mean row.
+    columns : list of str
+        Names of the columns.
+    contributions : array (n, d)
+        What each column adds.
+    values : list of lists
+        Values of the columns of each row; None is missing.
+    prediction : array (n,)
+        Predictions.
+    low : array (n,)
+        Lower ends of 90 % intervals.
+    high : array (n,)
+        Upper ends of 90 % intervals.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = {"size": rng.uniform(0, 10, 200), "color": rng.choice(["red", "blue"], 200)}
+    >>> y = 3 * X["size"] + 5 * (X["color"] == "red") + rng.normal(size=200)
+    >>> found = TableRegressor().fit(X, y).explain({"color": ["red"], "size": [2.0]})
+    >>> found.columns, found.contributions.round(1).tolist()
+    (['size', 'color'], [[-10.2, 2.7]])
+    """
 
     base: float
     columns: list[str]
@@ -226,7 +303,18 @@ class RegressionExplanation:
     high: Array  # (n,)
 
     def pages(self, names: Sequence[Any]) -> list[Description]:
-        """A page per row, the largest contributions first."""
+        """A page per row, the largest contributions first.
+
+        Parameters
+        ----------
+        names : sequence
+            Names of the rows.
+
+        Returns
+        -------
+        list of Description
+            Pages, which print as text.
+        """
         return [self._page(i, name) for i, name in enumerate(names)]
 
     def _page(self, i: int, name: Any) -> Description:
@@ -248,7 +336,13 @@ class RegressionExplanation:
         return "Contributions are against the mean of each column, and add up to the prediction."
 
     def records(self) -> list[dict[str, Any]]:
-        """One dict per row."""
+        """The explanations as plain data.
+
+        Returns
+        -------
+        list of dict
+            One dict per row.
+        """
         return [
             plain({
                 "prediction": self.prediction[i], "low": self.low[i], "high": self.high[i], "base": self.base,

@@ -126,7 +126,7 @@ class TypedClassifier(Deciding, TypedModel):
         return self.classifier_.class_prior_
 
     def log_posterior(self, X: Rows) -> Array:
-        """log p(c | x) of each row or sequence (n, C), columns in the order of `classes_`."""
+        """Logarithms of the posterior probabilities, log p(c | x), of each row or sequence."""
         check_is_fitted(self, "classifier_")
         rows = self._rows(X)
         with self._spoken(self.classifier_):

@@ -185,6 +185,7 @@ RETURNS: dict[str, Entry] = {
     "smooth": ("beliefs", "Smoothed distributions of the state, one per frame."),
     "summary": ("Description", "Prints as text."),
     "transform": ("ndarray (n, k)", "The transformed rows."),
+    "unseen": ("dict", "Mask of the rows or sequences (n,) by column; only columns that have some."),
     "update": ("value", "The posterior distribution, of the same type."),
     "update|belief": ("tuple", "The distribution of the state given the observation, too, and log p(y | all before)."),
     "weak_prior": ("Prior", "A weakly informative prior."),
@@ -201,7 +202,9 @@ ATTRIBUTES: dict[str, Entry] = {
     "class_count_": ("ndarray (C,)", "Weight of each class in training."),
     "class_prior_": ("ndarray (C,)", "Class probabilities, in the order of `classes_`."),
     "classes_": ("ndarray (C,)", "Class labels, sorted."),
+    "classifier_": ("classifier", "The fitted classifier."),
     "coefficients_": ("ndarray (M,) or (m, M)", "Coefficients of the basis functions; one row per target."),
+    "columns_": ("str", "Names of all columns of the training table, in its order, as JSON."),
     "component_": ("DensityEstimator", "The estimator of one component."),
     "density_": ("density estimator", "The fitted estimator of the density."),
     "feature_names_in_": ("ndarray of str (d,)", "Names of the columns, where X had names."),
@@ -217,6 +220,7 @@ ATTRIBUTES: dict[str, Entry] = {
     "point_model_": ("value", "The point estimate, where `model_` is a posterior predictive distribution."),
     "prior_": ("Prior or None", "Prior of the parameters that was used; None is maximum likelihood."),
     "report_": ("FitReport", "How the fit went: objective, iterations, why it stopped."),
+    "schema_": ("str", "Type and levels of the columns, as JSON."),
     "stats_": ("statistics", "Sufficient statistics of the training data."),
 }
 T = TypeVar("T", bound=type)
