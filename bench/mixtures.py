@@ -178,7 +178,7 @@ OIL_PARTS: dict[str, Callable[[], Any]] = {
     "full": lambda: lk.GaussianDensity(),
     "diagonal": lambda: lk.GaussianDensity("diagonal"),
     "PPCA, 2 factors": lambda: lk.decomposition.PPCA(2),
-    "factor analysers, 2 factors": lambda: lk.FactorAnalysis(2),
+    "factor analyzers, 2 factors": lambda: lk.FactorAnalysis(2),
 }
 
 

@@ -82,7 +82,7 @@ def bees() -> str:
 NOISES, STAYS = (0.01, 0.3), (0.97, 0.995)
 SETTINGS = list(product(NOISES, STAYS))
 BEES = {
-    "uniform": "equal stretches, true number of them",
+    "uniform": "equal segments, true number of them",
     "places": "HMM of 3 states on windows of position and direction",
     "windows": "HMM of 3 states on windows of turns and steps (the start)",
     "one": "switching model, learned on the dance itself",
@@ -175,12 +175,12 @@ def by_others(dances: Any, i: int, noise: float, stay: float) -> Any:
 def steady_changes(path: Any, least: int = 5) -> Any:
     """Frames at which the path goes over to another regime in which it stays for at least so long."""
     edges = np.flatnonzero(np.diff(path)) + 1
-    stretches = np.split(np.asarray(path), edges)
+    segments = np.split(np.asarray(path), edges)
     begins, kept, now = np.append(0, edges), [], None
-    for begin, stretch in zip(begins, stretches, strict=True):
-        if len(stretch) >= least and stretch[0] != now:
+    for begin, segment in zip(begins, segments, strict=True):
+        if len(segment) >= least and segment[0] != now:
             kept += [] if now is None else [int(begin)]
-            now = stretch[0]
+            now = segment[0]
     return np.array(kept)
 
 

@@ -326,7 +326,7 @@ def compared() -> Result:
     regressions = lk.compare([BayesianRidge()], X, y)
     every = {"densities": densities, "classifiers": classifiers, "regressions": regressions}
     out: Result = {
-        name: [found.log_evidence, found.probabilities, found.log_score, found.behind, found.weights]
+        name: [found.log_evidence, found.probabilities, found.log_score, found.difference, found.weights]
         for name, found in every.items()
     }
     split, cross = lk.ConformalRegressor(Ridge()), lk.ConformalRegressor(BayesianRidge(), "cross", cv=3)

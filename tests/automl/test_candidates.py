@@ -24,7 +24,7 @@ from likely.automl.candidates import (
     same_model,
     without_gaps,
 )
-from likely.automl.model_comparison import Field, Standing, compete, from_all_rows, judged
+from likely.automl.model_comparison import CandidateResult, ComparisonTask, compare_candidates, from_all_rows, ranked
 from likely.automl.sklearn_baselines import baselines
 from likely.automl.table_classifier import TableClassifier
 from likely.classify.calibration.calibrated import CalibratedClassifier
@@ -43,10 +43,10 @@ def mixed() -> tuple[pl.DataFrame, np.ndarray]:
     return frame.select(list(KINDS)), frame["sick"].to_numpy()
 
 
-def wine_field(**more) -> Field:
+def wine_field(**more) -> ComparisonTask:
     X, y, names = wine()
     classes, labels = np.unique(y, return_inverse=True)
-    return Field.of(pl.DataFrame({n: X[:, j] for j, n in enumerate(names)}), classes, labels, 5, **more)
+    return ComparisonTask.of(pl.DataFrame({n: X[:, j] for j, n in enumerate(names)}), classes, labels, 5, **more)
 
 
 def candidates_of(keys: str) -> list[Candidate]:
@@ -177,7 +177,7 @@ def test_models_stand_in_one_order():
     assert re.findall(r"([\w-]+) needs", told) == ["naive-bayes-categorical", "chow-liu", "pooled-counts"]
     with pytest.raises(DomainError) as caught:
         chosen_candidates(candidates_for({"a": "real"}), "chow-liu")
-    assert "got chow-liu: chow-liu needs two columns of words" in str(caught.value)
+    assert "got chow-liu: chow-liu needs two categorical columns" in str(caught.value)
 
 
 def test_a_model_that_is_compared_under_another_name_is_reported():
@@ -187,7 +187,8 @@ def test_a_model_that_is_compared_under_another_name_is_reported():
     assert same_model(numbers, "diagonal,full") == same_model(numbers, "all") == same_model(numbers, "chow-liu") == ""
     words = candidates_for({"a": "real", "b": "category"})
     assert same_model(words, "diagonal") == (
-        "The table has columns of words, so diagonal is the same model as naive-bayes: it is compared as naive-bayes."
+        "The table has categorical columns, so diagonal is the same model as naive-bayes: "
+        "it is compared as naive-bayes."
     )
     assert same_model(candidates_for({"a": "real", "b": "count"}), "naive-bayes,diagonal") == ""  # two models there
 
@@ -244,12 +245,12 @@ def in_turns(n: int) -> tuple[pl.DataFrame, np.ndarray]:
 @pytest.mark.slow
 def test_a_mixture_wins_where_classes_have_lumps():
     X, y = in_turns(400)
-    field = Field.of(X, np.array(["u", "v"]), y, 3)
+    field = ComparisonTask.of(X, np.array(["u", "v"]), y, 3)
     all_of_them = model_candidates({"a": "real", "b": "real"}, rows=[130, 130])
-    contest = compete(field, chosen_candidates(all_of_them, "full,mixture-full-2,"
+    contest = compare_candidates(field, chosen_candidates(all_of_them, "full,mixture-full-2,"
                                           "mixture-diagonal-2,mixture-diagonal-4"))  # fmt: skip
     assert contest.winner.candidate.key.startswith("mixture-") and contest.winner.cost < 0.01
-    by = {s.candidate.key: s.cost for s in contest.standings}
+    by = {s.candidate.key: s.cost for s in contest.results}
     assert by["full"] > 0.2
 
 
@@ -258,11 +259,11 @@ def test_a_gaussian_stays_where_it_is_as_good():
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 300)
     X = pl.DataFrame(rng.normal(size=(300, 2)) + 2.0 * y[:, None], schema=["a", "b"])
-    field = Field.of(X, np.array(["u", "v"]), y, 3)
+    field = ComparisonTask.of(X, np.array(["u", "v"]), y, 3)
     candidates = chosen_candidates(
         model_candidates({"a": "real", "b": "real"}, rows=[90, 90]), "pooled,mixture-diagonal-2,mixture-full-2"
     )
-    assert compete(field, candidates).winner.candidate.key == "pooled"
+    assert compare_candidates(field, candidates).winner.candidate.key == "pooled"
 
 
 def test_who_is_too_slow_is_left_out_and_named():
@@ -316,11 +317,11 @@ def test_a_robust_model_wins_where_rows_are_wrong():
     X = rng.normal(size=(400, 2)) + 3.0 * y[:, None]
     wrong = rng.random(400) < 0.08
     X[wrong] += 200.0 * rng.normal(size=(wrong.sum(), 2))
-    field = Field.of(pl.DataFrame(X, schema=["a", "b"]), np.array(["u", "v"]), y, 3)
-    contest = compete(
+    field = ComparisonTask.of(pl.DataFrame(X, schema=["a", "b"]), np.array(["u", "v"]), y, 3)
+    contest = compare_candidates(
         field, chosen_candidates(model_candidates({"a": "real", "b": "real"}), "diagonal,laplace,pooled,full,student-t")
     )
-    by = {s.candidate.key: s.cost for s in contest.standings}
+    by = {s.candidate.key: s.cost for s in contest.results}
     assert contest.winner.candidate.key == "student-t" and by["student-t"] < 0.1 and by["laplace"] < 0.15
     assert min(by["diagonal"], by["pooled"], by["full"]) > 0.4
 
@@ -331,11 +332,11 @@ def test_kernel_density_wins_where_no_shape_fits():
     y = rng.integers(0, 2, 600)
     turn, radius = rng.uniform(0, 2 * np.pi, 600), 2.0 + 1.5 * y + 0.3 * rng.normal(size=600)  # a ring around a ring
     X = pl.DataFrame({"a": radius * np.cos(turn), "b": radius * np.sin(turn)})
-    field = Field.of(X, np.array(["u", "v"]), y, 3)
+    field = ComparisonTask.of(X, np.array(["u", "v"]), y, 3)
     candidates = chosen_candidates(
         model_candidates({"a": "real", "b": "real"}, rows=[190, 190]), "diagonal,full,mixture-diagonal-2,kernel-density"
     )
-    contest = compete(field, candidates)
+    contest = compare_candidates(field, candidates)
     assert contest.winner.candidate.key == "kernel-density" and contest.winner.cost < 0.03
 
 
@@ -357,7 +358,7 @@ def test_a_tree_wins_where_words_lean_on_each_other(tmp_path):
     kinds = {"color": "category", "smokes": "binary"}
     candidates = model_candidates(kinds, levels=WORDS_OF)
     assert [candidate.key for candidate in candidates] == ["prior", "naive-bayes", "naive-bayes-t", "chow-liu"]
-    contest = compete(Field.of(X, np.array(["u", "v"]), y, 3), candidates)
+    contest = compare_candidates(ComparisonTask.of(X, np.array(["u", "v"]), y, 3), candidates)
     assert contest.winner.candidate.key == "chow-liu" and contest.winner.cost == pytest.approx(0.05, abs=0.03)
     model = clone(candidates[-1].estimator).fit(X, y)
     lk.save(model, tmp_path / "m")
@@ -409,43 +410,43 @@ def test_baselines_take_the_table_as_it_is():
 @pytest.mark.slow
 def test_costs_are_those_of_scikit_learns_folds_by_hand():
     field = wine_field(calibrate=False)
-    contest = compete(field, candidates_of("pooled,diagonal"))
-    for standing in contest.standings:
+    contest = compare_candidates(field, candidates_of("pooled,diagonal"))
+    for result in contest.results:
         wrong = 0
         for train, test in field.splits:
-            model = clone(standing.candidate.estimator).fit(field.X[train], field.classes[field.labels[train]])
+            model = clone(result.candidate.estimator).fit(field.X[train], field.classes[field.labels[train]])
             wrong += (model.predict(field.X[test]) != field.classes[field.labels[test]]).sum()
-        assert standing.cost == pytest.approx(wrong / 178)
+        assert result.cost == pytest.approx(wrong / 178)
 
 
 @pytest.mark.slow
 def test_ties_in_cost_go_to_the_least_log_loss_and_ties_in_that_to_the_simplest():
-    contest = compete(wine_field(), candidates_of("all"))
-    near = [s for s in contest.standings if s.behind.value <= s.behind.se]
+    contest = compare_candidates(wine_field(), candidates_of("all"))
+    near = [s for s in contest.results if s.difference.value <= s.difference.se]
     least = min(near, key=lambda s: s.evaluation.log_loss.value)
-    as_true = [s for s in near if s.loss_behind.value <= max(s.loss_behind.se, 1e-3)]
+    as_true = [s for s in near if s.loss_difference.value <= max(s.loss_difference.se, 1e-3)]
     assert contest.truest.candidate is least.candidate and contest.winner.candidate.rank == min(
         s.candidate.rank for s in as_true
     )
-    assert contest.best.behind.value == 0 and contest.standings[0].cost == contest.best.cost
+    assert contest.best.difference.value == 0 and contest.results[0].cost == contest.best.cost
     paid = [s.evaluation.costs.table[s.evaluation.decided, s.evaluation.truth] for s in (contest.winner, contest.best)]
     gap = paid[0] - paid[1]
-    assert contest.winner.behind.se == pytest.approx(gap.std(ddof=1) / np.sqrt(len(gap)))
+    assert contest.winner.difference.se == pytest.approx(gap.std(ddof=1) / np.sqrt(len(gap)))
     loss = [-s.evaluation.log_posterior_of_truth for s in (contest.winner, contest.truest)]
-    assert contest.winner.loss_behind.value == pytest.approx((loss[0] - loss[1]).mean())
+    assert contest.winner.loss_difference.value == pytest.approx((loss[0] - loss[1]).mean())
 
 
 def standing_of(field, rank, truth_probability):
-    """A standing whose posterior of the true class is given row by row; the other class has the rest."""
+    """A result whose posterior of the true class is given row by row; the other class has the rest."""
     p = np.asarray(truth_probability, dtype=float)
     posterior = np.where(np.arange(2) == field.labels[:, None], p[:, None], 1 - p[:, None])
     with np.errstate(divide="ignore"):
         e = field.evaluation(np.log(posterior))
-    return Standing(Candidate(f"m{rank}", f"m{rank}", "", rank, None), e, 0.0)
+    return CandidateResult(Candidate(f"m{rank}", f"m{rank}", "", rank, None), e, 0.0)
 
 
 def two_class_field(n=40):
-    return Field.of(np.zeros((n, 1)), np.array(["u", "v"]), np.arange(n) % 2, 4)
+    return ComparisonTask.of(np.zeros((n, 1)), np.array(["u", "v"]), np.arange(n) % 2, 4)
 
 
 def test_each_step_of_the_rule_by_hand():
@@ -455,20 +456,20 @@ def test_each_step_of_the_rule_by_hand():
     other = np.r_[0.9, 0.45, 0.45, np.full(37, 0.99)]  # dearer by 1 in 40 (± 0.044), with a smaller log-loss
     twin = np.r_[0.9, 0.45, 0.45, 0.99, np.tile([0.985, 0.995], 18)]  # its log-loss is larger by 1e-5 (± 8e-4)
     many_wrong = np.r_[np.full(10, 0.4), np.full(30, 0.99)]
-    standings = [standing_of(field, rank, p) for rank, p in enumerate((many_wrong, unsure, right, twin, other))]
-    contest = judged(field, standings)
-    by_key = {s.candidate.key: s for s in contest.standings}
+    results = [standing_of(field, rank, p) for rank, p in enumerate((many_wrong, unsure, right, twin, other))]
+    contest = ranked(field, results)
+    by_key = {s.candidate.key: s for s in contest.results}
     assert contest.best.candidate.key == "m1"  # of the two that cost the same the simpler one
     assert by_key["m0"].ties == () and by_key["m1"].ties == by_key["m2"].ties == ("cost",)
     assert by_key["m3"].ties == by_key["m4"].ties == ("cost", "log-loss")
     assert contest.truest.candidate.key == "m4" and contest.winner.candidate.key == "m3"
-    by_loss = judged(field, standings, "log-loss")
+    by_loss = ranked(field, results, "log-loss")
     assert (
         by_loss.best.candidate.key == "m4" and by_loss.winner.candidate.key == "m3" and by_loss.criterion == "log-loss"
     )
-    assert judged(field, standings, "error").winner.candidate.key == contest.winner.candidate.key
+    assert ranked(field, results, "error").winner.candidate.key == contest.winner.candidate.key
     with pytest.raises(DomainError, match="criterion must be one of cost, log-loss, error"):
-        judged(field, standings, "brier")
+        ranked(field, results, "brier")
 
 
 def test_one_row_that_is_decided_otherwise_is_a_tie():
@@ -476,24 +477,24 @@ def test_one_row_that_is_decided_otherwise_is_a_tie():
     for n in (40, 56, 178, 250, 768):
         field = two_class_field(n)
         dearer = standing_of(field, 0, np.r_[0.49, np.full(n - 1, 0.9)])
-        contest = judged(field, [dearer, standing_of(field, 1, np.r_[0.51, np.full(n - 1, 0.9)])])
+        contest = ranked(field, [dearer, standing_of(field, 1, np.r_[0.51, np.full(n - 1, 0.9)])])
         assert contest.best.candidate.rank == 1 and contest.winner.candidate.rank == 0
 
 
 def test_twins_that_differ_by_less_than_a_thousandth_are_tied():
     field = two_class_field()
     plain, truer = standing_of(field, 0, np.full(40, 0.9)), standing_of(field, 1, np.full(40, 0.9005))
-    assert judged(field, [plain, truer]).winner.candidate.rank == 0  # better in every row, by 0.0006 nats
-    assert judged(field, [plain, standing_of(field, 1, np.full(40, 0.92))]).winner.candidate.rank == 1
+    assert ranked(field, [plain, truer]).winner.candidate.rank == 0  # better in every row, by 0.0006 nats
+    assert ranked(field, [plain, standing_of(field, 1, np.full(40, 0.92))]).winner.candidate.rank == 1
 
 
 def test_a_truth_held_impossible_is_no_tie_in_log_loss():
     field = two_class_field()
     impossible = np.r_[0.0, np.full(39, 0.99)]
     fair = np.r_[0.4, np.full(39, 0.8)]
-    contest = judged(field, [standing_of(field, 0, impossible), standing_of(field, 1, fair)])
+    contest = ranked(field, [standing_of(field, 0, impossible), standing_of(field, 1, fair)])
     assert contest.winner.candidate.key == "m1"
-    alone = judged(field, [standing_of(field, 0, impossible), standing_of(field, 1, impossible)])
+    alone = ranked(field, [standing_of(field, 0, impossible), standing_of(field, 1, impossible)])
     assert alone.winner.candidate.key == "m0"  # both infinite: level, so the simpler one
 
 
@@ -507,28 +508,28 @@ class Fragile(DummyClassifier):
 def test_who_fails_is_shown_and_the_others_go_on():
     bad = Candidate("bad", "bad", "", 99, Fragile())
     heard = []
-    contest = compete(
+    contest = compare_candidates(
         wine_field(), [*candidates_of("pooled"), bad], callback=lambda candidate: heard.append(candidate.key)
     )
-    (failed,) = [s for s in contest.standings if s.evaluation is None]
+    (failed,) = [s for s in contest.results if s.evaluation is None]
     assert failed.failure == "ValueError: this model cannot" and contest.winner.candidate.key == "pooled"
     assert sorted(heard) == ["bad"] * 5 + ["pooled"] * 5
     with pytest.raises(DataError, match="bad: ValueError"):
-        compete(wine_field(), [bad])
+        compare_candidates(wine_field(), [bad])
 
 
 @pytest.mark.slow
 def test_baselines_are_measured_but_do_not_win():
     baseline = Candidate("logistic", "logistic", "", 0, LogisticRegression(C=1e-3, max_iter=5000), baseline=True)
-    contest = compete(wine_field(), [baseline, *candidates_of("prior")])
+    contest = compare_candidates(wine_field(), [baseline, *candidates_of("prior")])
     assert contest.winner.candidate.key == "prior" and contest.baseline.candidate is baseline
-    assert contest.baseline.behind.value < 0
+    assert contest.baseline.difference.value < 0
 
 
 def test_costs_and_rejection_count():
     cost = lk.Cost([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0.05, 0.05, 0.05]], actions=["ask"])
-    contest = compete(wine_field(cost=cost, reject_cost=0.01), candidates_of("prior,pooled"))
-    by = {s.candidate.key: s.cost for s in contest.standings}
+    contest = compare_candidates(wine_field(cost=cost, reject_cost=0.01), candidates_of("prior,pooled"))
+    by = {s.candidate.key: s.cost for s in contest.results}
     assert by["prior"] == pytest.approx(0.01) and by["pooled"] <= 0.01
 
 
@@ -553,8 +554,11 @@ def test_groups_are_the_witnesses():
     field = wine_field(groups=groups)
     for train, test in field.splits:
         assert not set(groups[train]) & set(groups[test])
-    rows = compete(wine_field(), candidates_of("diagonal,pooled"))
-    assert compete(field, candidates_of("diagonal,pooled")).standings[-1].behind.se != rows.standings[-1].behind.se
+    rows = compare_candidates(wine_field(), candidates_of("diagonal,pooled"))
+    assert (
+        compare_candidates(field, candidates_of("diagonal,pooled")).results[-1].difference.se
+        != rows.results[-1].difference.se
+    )
 
 
 # ------------------------------------------------------------------------ calibration
@@ -661,7 +665,7 @@ def test_a_table_classifier_takes_arrays_and_refuses_others():
 
 
 def answers_first(n: int = 200) -> tuple[pl.DataFrame, np.ndarray]:
-    """Columns in another order than that of the models inside (numbers, counts, answers), and one that is set aside."""
+    """Columns in another order than that of the models inside (numbers, counts, answers), and one that is excluded."""
     rng = np.random.default_rng(5)
     y = rng.integers(0, 2, n)
     visits, size = rng.poisson(1.0 + 2.0 * y), rng.normal(4.0 * y, 1.5)

@@ -9,9 +9,9 @@ import pytest
 import likely as lk
 from likely.automl import encoded_regressor
 from likely.automl.encoded_regressor import BASES, EncodedRegressor
-from likely.automl.model_comparison import Candidate, Standing, compete, from_all_rows, judged
+from likely.automl.model_comparison import Candidate, CandidateResult, compare_candidates, from_all_rows, ranked
 from likely.automl.regression_candidates import REGRESSION_NAMES, regression_candidates
-from likely.automl.regression_field import RegressionField
+from likely.automl.regression_task import RegressionTask
 from likely.automl.sklearn_baselines import regression_baselines
 from likely.automl.table_regressor import TableRegressor
 from likely.metrics.regression_evaluation import RegressionEvaluation
@@ -153,27 +153,27 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
 # --------------------------------------------------------------------------- the choice
 
 
-def standing(field, key, center, rank, baseline=False, scale=1.0):
+def result(field, key, center, rank, baseline=False, scale=1.0):
     candidate = Candidate(key, key, "", rank, None, baseline=baseline)
     answers = np.column_stack([center, np.full(len(center), scale)])
-    return field.standing(candidate, answers, 0.0)
+    return field.result(candidate, answers, 0.0)
 
 
 def test_the_rule_takes_the_simplest_of_the_tied():
     rng = np.random.default_rng(0)
     truth = rng.standard_normal(300)
     y = truth + rng.standard_normal(300)
-    field = RegressionField.of(pl.DataFrame({"x": truth}), y, 5)
-    simple = standing(field, "simple", truth + 0.02 * rng.standard_normal(300), 0)
-    complex_ = standing(field, "complex", truth, 1)
-    bad = standing(field, "bad", np.zeros(300), 2)
-    rival = standing(field, "rival", 0.5 * (truth + y), 9, baseline=True)
-    contest = judged(field, [simple, complex_, bad, rival])
+    field = RegressionTask.of(pl.DataFrame({"x": truth}), y, 5)
+    simple = result(field, "simple", truth + 0.02 * rng.standard_normal(300), 0)
+    complex_ = result(field, "complex", truth, 1)
+    bad = result(field, "bad", np.zeros(300), 2)
+    rival = result(field, "rival", 0.5 * (truth + y), 9, baseline=True)
+    contest = ranked(field, [simple, complex_, bad, rival])
     assert contest.winner.candidate.key == "simple" and contest.with_baselines.candidate.key == "rival"
     assert contest.criterion == "loss" and contest.tie_breaker == "log-score"
-    assert "loss" in contest.winner.ties and not next(s for s in contest.standings if s.candidate.key == "bad").ties
+    assert "loss" in contest.winner.ties and not next(s for s in contest.results if s.candidate.key == "bad").ties
     with pytest.raises(lk.DomainError, match="criterion"):
-        judged(field, [simple], "cost")
+        ranked(field, [simple], "cost")
 
 
 def test_log_score_and_interval_score_may_decide():
@@ -181,12 +181,12 @@ def test_log_score_and_interval_score_may_decide():
     x = rng.uniform(-1, 1, 400)
     width = np.where(x > 0, 0.1, 2.0)
     y = width * rng.standard_normal(400)
-    field = RegressionField.of(pl.DataFrame({"x": x}), y, 5)
-    flat = standing(field, "flat", np.zeros(400), 0)
+    field = RegressionTask.of(pl.DataFrame({"x": x}), y, 5)
+    flat = result(field, "flat", np.zeros(400), 0)
     candidate = Candidate("wide", "wide", "", 1, None)
-    knows = field.standing(candidate, np.column_stack([np.zeros(400), width]), 0.0)
+    knows = field.result(candidate, np.column_stack([np.zeros(400), width]), 0.0)
     for criterion in ("log-score", "interval-score"):
-        assert judged(field, [flat, knows], criterion).winner.candidate.key == "wide"
+        assert ranked(field, [flat, knows], criterion).winner.candidate.key == "wide"
 
 
 def test_candidates_by_columns_and_rows():
@@ -204,13 +204,13 @@ def test_every_candidate_learns_a_table_with_gaps():
     X, y = houses(150, gaps=0.05)
     kinds = {"size": "real", "age": "real", "city": "category"}
     candidates = regression_candidates(kinds, 120, levels={"city": ["Kyiv", "Oslo", "Rome"]})
-    field = RegressionField.of(X, y, 3)
-    contest = compete(field, candidates + regression_baselines(kinds))
-    assert not [s.failure for s in contest.standings if s.failure]
-    found = {s.candidate.key: s for s in contest.standings}
+    field = RegressionTask.of(X, y, 3)
+    contest = compare_candidates(field, candidates + regression_baselines(kinds))
+    assert not [s.failure for s in contest.results if s.failure]
+    found = {s.candidate.key: s for s in contest.results}
     assert found["linear"].by("loss") < 0.3 * found["mean"].by("loss")
-    assert all(0.8 < s.evaluation.coverage.value < 0.98 for s in contest.standings)
+    assert all(0.8 < s.evaluation.coverage.value < 0.98 for s in contest.results)
     fitted = from_all_rows(contest.winner.candidate.estimator, field)
     m = TableRegressor.from_fitted(fitted, {n: {"kind": k} for n, k in kinds.items()}, contest.winner.map)
-    assert isinstance(contest.winner, Standing) and isinstance(contest.winner.evaluation, RegressionEvaluation)
+    assert isinstance(contest.winner, CandidateResult) and isinstance(contest.winner.evaluation, RegressionEvaluation)
     assert json.loads(m.schema_) and m.predict(X).shape == (150,)

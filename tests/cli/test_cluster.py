@@ -64,7 +64,7 @@ def test_the_groups_are_found_and_described(folder):
     assert width["value"] == pytest.approx(np.nanmean(mine))
     assert width["apart"] == pytest.approx((np.nanmean(mine) - np.nanmean(size)) / np.nanstd(size))
     assert "3 clusters: the lowest BIC" in text and "certainty" in text and "color = red" in text
-    assert set(facts["set_aside"]) == {"case", "who"} and facts["certainty"]["mean"] > 0.95
+    assert set(facts["excluded"]) == {"case", "who"} and facts["certainty"]["mean"] > 0.95
 
 
 def test_every_number_that_is_tried_is_reported(folder):
@@ -180,7 +180,7 @@ def test_one_group_is_one_cluster(tmp_path):
     done = run("cluster", write(frame, tmp_path / "t.csv"), "--max-components", 3, "--n-init", 1, "--json", "-o",
                tmp_path / "o.csv", "--report", tmp_path / "r.html")  # fmt: skip
     facts = json.loads(done.stdout)
-    assert len(facts["clusters"]) == 1 and any("do not separate groups" in hazard for hazard in facts["hazards"])
+    assert len(facts["clusters"]) == 1 and any("do not separate groups" in warning for warning in facts["warnings"])
     assert "There is one cluster" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
@@ -231,7 +231,7 @@ def test_a_handful_of_rows_is_not_cut_into_single_ones(tmp_path):
 def test_a_single_row_or_two_end_in_words(tmp_path):
     one = write(pl.DataFrame({"x": [1.5], "y": [2.5]}), tmp_path / "one.csv")
     done = run("cluster", one, "-o", tmp_path / "o.csv")
-    assert done.exit_code == 3 and '"x" is set aside (every value is 1.5)' in done.stderr
+    assert done.exit_code == 3 and '"x" is excluded (every value is 1.5)' in done.stderr
     two = write(pl.DataFrame({"x": [1.5, 2.5], "y": [2.5, 3.5]}), tmp_path / "two.csv")
     assert run("cluster", two, "-o", tmp_path / "o.csv").exit_code == 0
     assert pl.read_csv(tmp_path / "o.csv")["cluster"].to_list() == [1, 1]

@@ -27,10 +27,10 @@ def test_leaderboard_says_who_won_and_by_how_much(wine_folder):
     costs = [line["cost"] for line in told["leaderboard"]]
     assert costs == sorted(costs)
     best = told["leaderboard"][0]
-    assert chosen["behind"] <= chosen["behind_se"] and best["behind"] == 0
+    assert chosen["difference"] <= chosen["difference_se"] and best["difference"] == 0
     simpler = {line["key"]: line for line in told["leaderboard"]}
-    assert simpler["spherical"]["behind"] > simpler["spherical"]["behind_se"]
-    assert "is chosen: it costs" in text and "s.e.: one standard error" in text and "behind: cost above" in text
+    assert simpler["spherical"]["difference"] > simpler["spherical"]["difference_se"]
+    assert "is chosen: it costs" in text and "s.e.: one standard error" in text and "difference: cost above" in text
     assert "comparing 15 models: 5-fold stratified" in text and "alcohol" in text
 
 
@@ -47,7 +47,7 @@ def test_ties_go_to_the_least_log_loss(tmp_path):
     naive, pooled = lines["diagonal"], lines["pooled"]
     assert "cost" in naive["ties"] and "log-loss" not in naive["ties"] and pooled["chosen"]
     assert naive["log_loss"] > pooled["log_loss"] + 0.2
-    assert pooled["ties"] == ["cost", "log-loss"] and pooled["loss_behind"] == 0
+    assert pooled["ties"] == ["cost", "log-loss"] and pooled["loss_difference"] == 0
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def test_the_map_is_left_out_where_words_separate_the_classes(tmp_path):
 @pytest.mark.slow
 def test_mixed_tables_name_what_is_set_aside(mixed_folder):
     told, said = json.loads((mixed_folder / "fit.json").read_text()), (mixed_folder / "fit.txt").read_text()
-    assert "id" in told["set_aside"] and "identifier" in said
+    assert "id" in told["excluded"] and "identifier" in said
     kinds = {column["name"]: column["kind"] for column in told["columns"]}
     assert kinds == {"size": "real", "width": "real", "visits": "count", "color": "category", "smokes": "binary"}
     keys = {line["key"] for line in told["leaderboard"]}
@@ -155,7 +155,7 @@ def test_one_list_of_models_serves_every_table(tmp_path):
         "pooled",
     } and "same model" not in mixed.stderr
     assert "left out, not for this table: k-nearest-neighbors needs numbers alone" in mixed.stderr
-    assert any("neighbors needs" in hazard for hazard in told["hazards"])
+    assert any("neighbors needs" in warning for warning in told["warnings"])
 
 
 @pytest.mark.slow
@@ -169,7 +169,7 @@ def test_baselines_take_part_but_cannot_win(tmp_path):
     first = told["leaderboard"][0]
     assert first["key"] == "forest" and first["baseline"] and not first["chosen"]
     assert told["chosen"] in ("prior", "diagonal")
-    assert any("Random forest costs" in hazard for hazard in told["hazards"])
+    assert any("Random forest costs" in warning for warning in told["warnings"])
 
 
 @pytest.mark.slow
@@ -187,7 +187,7 @@ def test_a_mixture_wins_goes_into_the_file_and_is_left_out_where_it_is_too_slow(
     monkeypatch.setattr("likely.automl.candidates.WORK", 1.0)
     told = json.loads(run(*shared).stdout)
     assert not any(line["key"].startswith("mixture-") for line in told["leaderboard"])
-    assert any("--models student-t,mixture-diagonal-2," in hazard for hazard in told["hazards"])
+    assert any("--models student-t,mixture-diagonal-2," in warning for warning in told["warnings"])
     told = json.loads(run(*shared, "--models", "full,mixture-diagonal-2").stdout)
     assert told["chosen"] == "mixture-diagonal-2"
 
@@ -421,7 +421,7 @@ def test_more_columns_of_words_than_a_file_can_hold_are_refused_before_the_work(
     path = write(worded(600).with_columns(pl.Series("y", ["a", "b"] * 6)), tmp_path / "t.csv")
     monkeypatch.setattr("likely.cli.fitting.fit_run.compared", lambda *args: pytest.fail("the work has begun"))
     done = run("fit", path, "--target", "y", "-o", tmp_path / "m.likely")
-    assert done.exit_code == 3 and "t.csv: a model file can hold about 576 columns of words, got 600" in done.stderr
+    assert done.exit_code == 3 and "t.csv: a model file can hold about 576 categorical columns, got 600" in done.stderr
 
 
 def test_what_a_column_of_words_takes_of_a_file_is_as_expected():

@@ -203,7 +203,7 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
     chapters = [line for line in text.splitlines() if line.startswith("## ")]
     assert chapters == [
         "## What it is", "## Intended use", "## Data", "## How it was chosen", "## Performance",
-        "## Costs and reject options", "## Cautions", "## Limitations", "## How to reproduce",
+        "## Costs and reject options", "## Warnings", "## Limitations", "## How to reproduce",
     ]  # fmt: skip
     told = json.loads((wine_folder / "fit.json").read_text())
     assert told["fingerprint"] in text and told["command"] in text and "| ask an expert | 2 | 2 | 2 |" in text

@@ -100,7 +100,7 @@ def test_what_was_learned_is_kept_as_a_density_of_ordinary_rows(folder):
     assert "a density of reference rows" in shown and "400 rows" in shown and "cluster " not in shown
     assert card.exit_code == 0 and "# Model card: density in" in card.stdout
     chapters = [line for line in card.stdout.splitlines() if line.startswith("## ")]
-    expected = ["What it is", "Data", "Threshold", "Cautions", "Limitations", "How to reproduce"]
+    expected = ["What it is", "Data", "Threshold", "Warnings", "Limitations", "How to reproduce"]
     assert chapters == [f"## {title}" for title in expected]
     assert "set by 400 held-out rows" in card.stdout and "--train" in card.stdout and "## Clusters" not in card.stdout
     again = json.loads(run("show", folder / "m.likely", "--json").stdout)["card"]

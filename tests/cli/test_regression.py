@@ -126,7 +126,7 @@ def test_a_constant_target_and_missing_targets(tmp_path):
     done, _ = fitted(tmp_path, {"x": X, "y": np.full(40, 3.5)}, "--task", "regression")
     assert done.exit_code == 3 and "at least two different numbers are needed, got only 3.5" in done.stderr
     done, model = fitted(tmp_path, {"x": X, "y": [None if i < 4 else v for i, v in enumerate(Y)]}, "--models", "linear")
-    assert "4 rows without a target were set aside" in done.stderr and model.card["rows"] == 36
+    assert "4 rows without a target were excluded" in done.stderr and model.card["rows"] == 36
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_early_stopping_of_the_estimator_sets_whole_rows_aside():
     copies = np.repeat(X[::4], 3, axis=0)
     m = lk.MixtureDensity(n_components=10, early_stopping=0.3, random_state=0, tol=0.0, max_iter=300)
     a, b = m.fit(copies).report_, m.fit(X[::4], sample_weight=np.full(60, 3.0)).report_
-    both = min(len(a.held_out), len(b.held_out))  # where rows set aside gain no more, rounding decides when to stop
+    both = min(len(a.held_out), len(b.held_out))  # where rows excluded gain no more, rounding decides when to stop
     np.testing.assert_allclose(a.held_out[:both], b.held_out[:both], rtol=1e-8)
     assert max(a.held_out) == pytest.approx(max(b.held_out), rel=1e-6)
     copies_of_three = a.stats.total_weight / 3

@@ -243,7 +243,7 @@ def test_large_measurements_are_no_keys():
 
 
 def test_a_table_without_measurements_is_told_the_way_out():
-    told = r"got none: .*: add one, or insist with "
+    told = r"got none: .*: add one, or set its type with "
     with from_shell(), pytest.raises(DataError, match=told + r"--as NAME=KIND\.$"):
         Table.of({"k": np.arange(20)})
     with pytest.raises(DataError, match=told + r'kinds=\{"NAME": "KIND"\}\.$'):

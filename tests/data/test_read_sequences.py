@@ -224,7 +224,7 @@ def test_float32_arrays_stay_so(write, tmp_path):
         ({"a.npy": b"no array"}, r"a\.npy: the file must be a plain"),
         ({"a.npy": np.zeros(2, complex)}, r"a\.npy: a file must hold"),
         ({"a.csv": "x\n1\n", "b.npy": np.zeros(2)}, r"b\.npy: files must be of one kind"),
-        ({"a.csv": "x\n1\n", "b.doc": "?"}, r'b\.doc: the ending must be .*, got "\.doc"'),
+        ({"a.csv": "x\n1\n", "b.doc": "?"}, r'b\.doc: the file extension must be .*, got "\.doc"'),
         ({"one/a.wav": b"RIFF"}, r"a\.wav: .*SpokenWords"),
         ({"a.csv": "", "b.csv": "x\n1\n"}, r"a\.csv: .*empty file"),
         ({"a.parquet": b"nonsense"}, r"a\.parquet: the file must be Parquet"),

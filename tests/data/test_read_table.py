@@ -100,7 +100,7 @@ def test_json_lines_and_arrays_agree(write):
 
 def test_json_with_what_only_python_reads(write):
     with pytest.warns(
-        FitWarning, match='column "b": it mixes nested values, numbers and texts: all are read as strings'
+        FitWarning, match='column "b": it mixes nested values, numbers and strings: all are read as strings'
     ):
         frame = read_table(write("t.jsonl", '{"a": NaN, "b": 1}\n{"a": 2, "b": "x"}\n{"a": null, "b": [1]}\n'))
     assert frame["a"].to_list() == [None, 2.0, None] and frame["b"].to_list() == ["1", "x", "[1]"]
@@ -137,7 +137,7 @@ def test_a_first_column_without_a_name_is_an_index(write):
         frame = read_table(write("t.csv", head + rows))
         assert frame.columns == ["Unnamed: 0", "x", "y"] and frame.height == 20
         table = Table.of(frame, target="y")
-        assert [c.name for c in table.used] == ["x"] and "has no name" in table.set_aside["Unnamed: 0"]
+        assert [c.name for c in table.used] == ["x"] and "has no name" in table.excluded["Unnamed: 0"]
     assert Table.of(frame, target="y", kinds={"Unnamed: 0": "real"}).frame.columns == ["Unnamed: 0", "x"]
 
 
@@ -252,8 +252,8 @@ BAD = {
     "none.jsonl": ("", "rows are needed"),
     "bad.json": ('{"a": [1, 2]}', "array of records"),
     "broken.json": ("[{", "the file must hold JSON"),
-    "table.xlsx": (b"PK", "the ending must be one of .*export it as CSV"),
-    "table": ("a\n1\n", 'the ending must be one of .*got none: pass format="csv"'),
+    "table.xlsx": (b"PK", "the file extension must be one of .*export it as CSV"),
+    "table": ("a\n1\n", 'the file extension must be one of .*got none: pass format="csv"'),
 }
 
 

@@ -48,7 +48,7 @@ def test_roles_are_apart_and_unlabeled_rows_are_set_aside(table):
     assert table.weight.tolist() == [1, 2.5, 0, 1] and table.group.tolist() == ["anna", "anna", "ben", "carl"]
     assert np.argsort(table.time).tolist() == [1, 0, 2, 3] and table.time.dtype == "datetime64[us]"
     assert table.class_counts == {"bad": 2, "good": 2} and table.roles.named()["weight"] == "w"
-    assert table.set_aside == {"id": "ignore: left out on request"}
+    assert table.excluded == {"id": "ignore: left out on request"}
 
 
 def test_columns_know_themselves(table):
@@ -182,7 +182,7 @@ def test_targets_that_cannot_be_learned(cells, told):
 
 def test_many_classes_are_learned_if_the_user_insists():
     data = {"x": np.linspace(0, 1, 600), "y": np.repeat(np.arange(300), 2)}
-    with pytest.raises(DataError, match=r'insist with kinds={"y": "category"}'):
+    with pytest.raises(DataError, match=r'set its type with kinds={"y": "category"}'):
         Table.of(data, target="y")
     assert len(Table.of(data, target="y", kinds={"y": "category"}).class_counts) == 300
 
@@ -259,7 +259,7 @@ def test_the_user_has_the_last_word(path):
     kinds = {"n": "category", "size": "real", "color": "ignore", "id": "category"}
     table = Table.of(path, target="class", kinds=kinds, ignore=["when", "who", "w"])
     assert [c.kind for c in table.used] == ["category", "real", "category", "binary"]
-    assert table.rows()["n"].tolist() == ["0", "3", "0", "7"] and "color" in table.set_aside
+    assert table.rows()["n"].tolist() == ["0", "3", "0", "7"] and "color" in table.excluded
 
 
 @pytest.mark.parametrize(
@@ -299,11 +299,11 @@ def test_rows_in_messages_are_those_of_the_file():
 
 def test_what_is_constant_where_labeled_is_set_aside():
     table = Table.of({"x": [1.5, 2, 3], "c": ["u", "u", "v"], "e": [None, None, 1], "y": ["a", "b", None]}, target="y")
-    assert table.set_aside == {"c": "constant: every value is u", "e": "empty: no cell has a value"}
+    assert table.excluded == {"c": "constant: every value is u", "e": "empty: no cell has a value"}
 
 
 def test_no_measurement_at_all():
-    told = r'^Table: at least one column must be a measurement, got none: "k" is set aside \(every value is 1\)'
+    told = r'^Table: at least one column must be a measurement, got none: "k" is excluded \(every value is 1\)'
     with pytest.raises(DataError, match=told):
         Table.of({"k": [1, 1]})
     with pytest.raises(DataError, match="rows are needed, got 0 rows of 1 columns"):
@@ -361,9 +361,9 @@ def test_messages_name_the_file_or_who_was_called(table, tmp_path):
 @pytest.mark.parametrize("digits", [20, 300])
 def test_long_numbers_that_differ_are_not_called_constant(digits):
     cells = [str(10**digits + i) for i in range(12)]
-    found = Table.of({"key": cells, "x": np.arange(12) / 7}).set_aside["key"]
+    found = Table.of({"key": cells, "x": np.arange(12) / 7}).excluded["key"]
     assert found == "identifier: values differ only in digits beyond float precision"
-    same = Table.of({"key": [cells[0]] * 12, "x": np.arange(12) / 7}).set_aside["key"]
+    same = Table.of({"key": [cells[0]] * 12, "x": np.arange(12) / 7}).excluded["key"]
     assert same.startswith("constant: every value is 1e+")
 
 

@@ -752,7 +752,7 @@ CRAFTED = {
     "objects": around(mean_of(f"[{many('{}', 59_000)}]")),
     "numbers": around(mean_of(f"[{many('0', 490_000)}]")),
     "allowed numbers": around(mean_of(f"[{many('100000', 99_000)}]")),
-    "texts": around(mean_of(f"[{many(chr(34) + 'ab' + chr(34), 99_000)}]")),
+    "strings": around(mean_of(f"[{many(chr(34) + 'ab' + chr(34), 99_000)}]")),
     "wide texts": around(mean_of(f"[{many(chr(34) + chr(0x1F600) + chr(34), 90_000)}]")),
     "one long label": around(
         mean_of(f'{{"labels": ["{"a" * 400_000}",{many(chr(34) + "b" + chr(34), 50_000)}], "dtype": "str"}}')

@@ -92,8 +92,8 @@ def test_scores_are_log_densities_of_held_out_rows(rng):
         assert found.log_score[i].value == pytest.approx(np.mean(wanted), rel=1e-12)
     best, other = (0, 1) if found.scores[0].sum() > found.scores[1].sum() else (1, 0)
     gap = mean(found.scores[best] - found.scores[other])
-    assert found.behind[best].value == 0 and found.behind[other].value == pytest.approx(gap.value)
-    assert found.behind[other].se == pytest.approx(gap.se) and found.behind[other].low == pytest.approx(gap.low)
+    assert found.difference[best].value == 0 and found.difference[other].value == pytest.approx(gap.value)
+    assert found.difference[other].se == pytest.approx(gap.se) and found.difference[other].low == pytest.approx(gap.low)
     assert found.probabilities is None and "BayesianRidge() has no log evidence" in str(found)
 
 
@@ -161,7 +161,7 @@ def test_a_class_of_probability_zero_makes_an_infinite_difference(rng):
     X, y = clouds(rng)
     found = lk.compare([lk.BayesClassifier(), lk.KNeighborsClassifier(1)], X, y)
     if np.isneginf(found.scores[1]).any():
-        assert found.log_score[1].value == -np.inf and found.behind[1].value == np.inf
+        assert found.log_score[1].value == -np.inf and found.difference[1].value == np.inf
     assert found.best.startswith("BayesClassifier") and np.isfinite(found.weights).all()
     assert str(found).splitlines()
 
@@ -226,7 +226,7 @@ def test_a_weight_is_a_number_of_copies(rng):
     weighted = lk.compare(models, X, y, sample_weight=w)
     copied = lk.compare(models, np.repeat(X, w, axis=0), np.repeat(y, w))
     assert [s.value for s in weighted.log_score] == pytest.approx([s.value for s in copied.log_score], rel=1e-9)
-    assert weighted.behind[1].se == pytest.approx(copied.behind[1].se, rel=1e-9)
+    assert weighted.difference[1].se == pytest.approx(copied.difference[1].se, rel=1e-9)
 
 
 def test_a_model_that_fails_is_listed_and_the_others_are_compared(rng):
@@ -244,8 +244,8 @@ def test_clusters_widen_the_error(rng):
     group = np.arange(120) // 4
     found = lk.compare(models, X, y, groups=group)
     tested = np.concatenate([found.scores[0] - found.scores[1]])
-    assert found.behind[1].value == pytest.approx(tested.mean())
-    assert found.behind[1].se != pytest.approx(mean(tested).se)
+    assert found.difference[1].value == pytest.approx(tested.mean())
+    assert found.difference[1].se != pytest.approx(mean(tested).se)
 
 
 def test_bad_input_is_an_error(rng):

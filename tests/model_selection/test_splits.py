@@ -112,7 +112,6 @@ def test_a_table_of_few_cells_is_split_row_by_row_whatever_its_type(rng):
         assert not set(split.train // 2) & set(split.test // 2)
 
 
-
 def test_time_is_an_expanding_window(rng):
     time = rng.permutation(60) // 2  # each moment twice
     splits = make_splits(np.zeros((60, 1)), np.arange(60) % 2, "time", time=time)
@@ -191,7 +190,7 @@ def kinds_of_tables():
     yield "polars", pl.DataFrame({"u": a[:, 0], "w": ["x", None, "x", None, "y"]})
     yield "columns", lk.core.Columns(u=a, w=["x", "z", "x", "z", "y"])
     yield "list", [["x", 1], ["y", 2], ["x", 1], ["y", 2], ["z", 3]]
-    yield "texts", ["a", "b", "a", "b", "c"]
+    yield "strings", ["a", "b", "a", "b", "c"]
     yield "ragged", lk.Ragged.from_list([[1.0], [2.0, 3.0], [1.0], [2.0, 3.0], [2.0]])
     yield "dates", np.array([1, 2, 1, 2, 3], dtype="datetime64[D]")[:, None]
 

@@ -15,7 +15,7 @@ import pytest
 from likely import Gaussian
 from likely.cli.main import main
 from likely.distributions.gaussian._loops import missing_values
-from likely.numerics.compile import COLLECTIONS, DEFERRED, Announcer, FewerCollections, somebody_waits
+from likely.numerics.compile import COLLECTIONS, DEFERRED, Announcer, FewerCollections, is_interactive
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
 LOOPS = [missing_values.by_precision, missing_values.by_covariance, missing_values.fill, missing_values._factor]
@@ -111,7 +111,7 @@ class Seconds(Announcer):
 
 
 def test_who_waits_is_reported_once_per_subject_what_is_compiled(monkeypatch, capsys, caplog):
-    monkeypatch.setattr("likely.numerics.compile.somebody_waits", lambda: True)
+    monkeypatch.setattr("likely.numerics.compile.is_interactive", lambda: True)
     announcer = Seconds(patience=0.0)
     with caplog.at_level("INFO", logger="likely"):
         for function in ("filter_pass", "smooth_pass"):
@@ -130,7 +130,7 @@ def test_who_waits_is_reported_once_per_subject_what_is_compiled(monkeypatch, ca
 
 def test_short_compilations_and_scripts_are_only_logged(monkeypatch, capsys):
     for waits, patience in ((True, 60.0), (False, 0.0)):
-        monkeypatch.setattr("likely.numerics.compile.somebody_waits", lambda waits=waits: waits)
+        monkeypatch.setattr("likely.numerics.compile.is_interactive", lambda waits=waits: waits)
         announcer = Seconds(patience)
         announcer.start("kalman", "filter_pass")
         announcer.end()
@@ -152,12 +152,12 @@ def test_a_command_says_on_stderr_what_it_compiles(tmp_path):
 
 
 def test_a_quiet_command_says_nothing_of_it(monkeypatch):
-    monkeypatch.setattr("likely.numerics.compile.SPEAKS", None)
+    monkeypatch.setattr("likely.numerics.compile.ANNOUNCES", None)
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # which `main` replaces
     for arguments, speaks in ((["--version"], True), (["fit", "--quiet", "none.csv"], False)):
         with pytest.raises(SystemExit):
             main(arguments)
-        assert somebody_waits() is speaks
+        assert is_interactive() is speaks
 
 
 def test_the_garbage_collector_is_as_before_after_a_compilation():

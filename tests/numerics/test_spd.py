@@ -100,7 +100,7 @@ def test_degenerate_matrices_live_on_a_flat(seed, d, r):
     rng = np.random.default_rng(seed)
     r = min(r, d)
     b = rng.standard_normal((d, r)) * 10.0 ** rng.uniform(-3, 3, (d, 1))
-    flat = spd.degenerate(spd.symmetric(b @ b.T))
+    flat = spd.rank_deficient_factor(spd.symmetric(b @ b.T))
     assert flat.factor.shape == (d, r)
     scale = np.sqrt(np.maximum(np.diagonal(b @ b.T), 1e-300))
     np.testing.assert_allclose(
@@ -118,15 +118,15 @@ def test_degenerate_matrices_live_on_a_flat(seed, d, r):
 
 
 def test_a_column_that_does_not_vary_is_off_by_its_own_size():
-    flat = spd.degenerate(np.diag([4.0, 0.0]))
+    flat = spd.rank_deficient_factor(np.diag([4.0, 0.0]))
     z = np.array([[1.0, 0.0], [1.0, 1e-14], [1.0, 1e-10], [1.0, 1e-30]])
     assert flat.outside_range(z, np.array([0.0, 1.0])).tolist() == [False, False, True, False]
     assert flat.outside_range(z, np.array([0.0, 0.0])).tolist() == [False, True, True, True]
 
 
 def test_indefinite_matrices_have_no_flat():
-    assert spd.degenerate(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
-    assert spd.degenerate(np.array([[0.0, 1.0], [1.0, 1.0]])) is None
+    assert spd.rank_deficient_factor(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
+    assert spd.rank_deficient_factor(np.array([[0.0, 1.0], [1.0, 1.0]])) is None
 
 
 @given(seeds, st.integers(2, 6))
@@ -152,7 +152,7 @@ def test_semidefinite_as_the_eigenvalues_say(seed, d, rank):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(d, rank)) * 10.0 ** rng.integers(-6, 7, size=(d, 1))
     a = spd.symmetric(A @ A.T)
-    assert spd.is_semidefinite(a) and spd.degenerate(a) is not None
+    assert spd.is_semidefinite(a) and spd.rank_deficient_factor(a) is not None
     s = spd.scales(a)
     bent = a - 1e-3 * np.diag(s**2) * (rank < d)  # a direction of no variance gets a negative one
-    assert spd.is_semidefinite(bent) == (spd.degenerate(bent) is not None)
+    assert spd.is_semidefinite(bent) == (spd.rank_deficient_factor(bent) is not None)

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 
 import likely as lk
 from likely.core.errors import DomainError, ShapeError
-from likely.plots.state_graph import ARROWS, DOOR, LEAST, MOST, ROOM, layers, plot_transition_graph, worth_drawing
+from likely.plots.state_graph import ARROWS, DOOR, LEAST, MOST, ROOM, arrow_threshold, layers, plot_transition_graph
 from likely.plots.state_sequences import COLUMNS, LINES, decoded_sequence, plot_state_probabilities, plot_trellis
 
 
@@ -185,7 +185,7 @@ def test_dense_chains_show_what_is_probable(rng, states):
     ax = plot_transition_graph(
         lk.HMM(np.full(states, 1 / states), moves, lk.Gaussian(rng.normal(size=(states, 1)), 1.0))
     )
-    least = worth_drawing(moves)
+    least = arrow_threshold(moves)
     between = moves[~np.eye(states, dtype=bool)]
     assert least > LEAST and (between >= least).sum() == ARROWS * states
     assert f"below {least:.2g} left out" in ax.get_title(loc="left")

@@ -104,7 +104,7 @@ def study(classes: int = 3, columns: int = 4, n: int = 300, names=None, cells: i
                   for c in e.worst(5))  # fmt: skip
     return Study(
         "A study", target="kind", classes=names, source=("data.csv",), rows=n, rows_unlabeled=2,
-        columns=tuple(facts), set_aside=(("id", "all different"),), hazards=("one class is small",),
+        columns=tuple(facts), excluded=(("id", "all different"),), warnings=("one class is small",),
         leaderboard=model_candidates, evaluation=e, cv="5-fold cross-validation",
         importance=tuple(Driver(f"x{j}", 0.1 / (j + 1), 0.01) for j in range(columns)), plane=plane, worst=worst,
         made="likely 1.0, today", command="likely fit data.csv --target kind", fingerprint="ab12", seed=7,
@@ -153,8 +153,8 @@ def test_names_from_the_data_stay_text():
     column = column_facts(NASTY[0], NASTY[1], list(NASTY) * 2, [0, 1, 2, 3] * 2, 4)
     case = WorstCase(1, NASTY[0], NASTY[1], 0.0, {NASTY[1]: NASTY[0]})
     s = replace(
-        s, title=NASTY[0], target=NASTY[1], evaluation=e, source=NASTY, hazards=NASTY,
-        set_aside=((NASTY[0], NASTY[1]),),
+        s, title=NASTY[0], target=NASTY[1], evaluation=e, source=NASTY, warnings=NASTY,
+        excluded=((NASTY[0], NASTY[1]),),
         columns=(column,), leaderboard=(Contender(NASTY[0], NASTY[1], 0.1, 0.1, note=NASTY[2], chosen=True),),
         importance=(Driver(NASTY[0], 1.0),), worst=(case,), command=NASTY[1], made=NASTY[2], fingerprint=NASTY[0],
         snippet=NASTY[0], plane=replace(s.plane, labels=(NASTY[0], NASTY[1]), note=NASTY[0]),
@@ -199,7 +199,7 @@ def test_large_studies_stay_small_files():
 
 def test_long_lists_are_cut_and_say_so():
     names = tuple((f"column {i} " + "x" * 1000, "why " * 1000) for i in range(5000))
-    s = replace(study(), set_aside=names, hazards=tuple("hazard " * 500 for _ in range(900)), title="t" * 10_000)
+    s = replace(study(), excluded=names, warnings=tuple("hazard " * 500 for _ in range(900)), title="t" * 10_000)
     text = report_html(s)
     assert "4940 more are not listed" in text and "840 more are not listed" in text
     assert len(text.encode()) < 500_000
@@ -292,9 +292,13 @@ def test_signs_say_what_they_are():
 
 def test_the_leaderboard_shades_who_is_tied():
     model_candidates = (
-        Contender("best", cost=0.2, cost_se=0.03, behind=0.0, behind_se=0.0, ties=("cost",)),
-        Contender("tied", cost=0.21, cost_se=0.03, behind=0.01, behind_se=0.02, ties=("cost", "log-loss"), chosen=True),
-        Contender("near", cost=0.215, cost_se=0.03, behind=0.015, behind_se=0.001),  # within 0.03, but not by pairs
+        Contender("best", cost=0.2, cost_se=0.03, difference=0.0, difference_se=0.0, ties=("cost",)),
+        Contender(
+            "tied", cost=0.21, cost_se=0.03, difference=0.01, difference_se=0.02, ties=("cost", "log-loss"), chosen=True
+        ),
+        Contender(
+            "near", cost=0.215, cost_se=0.03, difference=0.015, difference_se=0.001
+        ),  # within 0.03, but not by pairs
     )
     text = report_html(replace(study(), leaderboard=model_candidates, rule="The rule.")).split('id="leaderboard"')[1]
     board = text.split("</section>")[0]

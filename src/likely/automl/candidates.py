@@ -27,7 +27,7 @@ from likely.mixture.estimators.mixture_density import MixtureDensity
 
 Kinds = Mapping[str, str]  # column → "real", "count", "binary" or "category"
 
-PATIENCE: dict[str, Any] = {
+FIT_SETTINGS: dict[str, Any] = {
     "max_iter": 100,
     "tol": 1e-4,
 }  # EM tolerance: decisions converge long before the last digits of the likelihood
@@ -65,7 +65,7 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
     (
         "student-t", "robust t",
         "a t distribution of four degrees of freedom per class, robust against outliers",
-        StudentTDensity("full", dof=4.0, **PATIENCE),  # estimating the degrees of freedom takes seven times as long
+        StudentTDensity("full", dof=4.0, **FIT_SETTINGS),  # estimating the degrees of freedom takes seven times as long
     ),
 )  # fmt: skip
 WHOLE = ("full-t",)  # covariance shapes that need complete rows
@@ -103,14 +103,14 @@ MIXTURES: tuple[tuple[str, str, str, CovarianceKind, int, bool], ...] = (
 TWINS = {
     "diagonal": "naive-bayes", "diagonal-t": "naive-bayes-t", "naive-bayes": "diagonal", "naive-bayes-t": "diagonal-t",
 }  # one model under two names, of which only one is a candidate  # fmt: skip
-_MIXED = "counts and columns of words, and two columns in total"
+_MIXED = "counts and categorical columns, and two columns in total"
 NAMES: dict[str, str] = {  # names of all models, the same for every table → what a table must have
     "prior": "nothing",
     "nearest-centroid": "numbers alone",
     "naive-bayes": "nothing",
     "naive-bayes-t": "nothing",
     "naive-bayes-categorical": f"counts of at most {FEW_LEVELS} values",
-    "chow-liu": f"two columns of words, with at most {MOST_LEVELS} levels each",
+    "chow-liu": f"two categorical columns, with at most {MOST_LEVELS} levels each",
     **{key: "nothing" if key in INDEPENDENT else "two columns of numbers" for key, *_ in SHAPES},
     **{f"{key}-counts": _MIXED for key in (INDEPENDENT[0], *AS_NUMBERS)},
     **{key: "columns of numbers, and enough rows of each class for its parameters" for key, *_ in MIXTURES},
@@ -216,7 +216,7 @@ def same_model(candidates: Sequence[Candidate], models: str) -> str:
     pairs = [
         (key, _equivalent_key(key, known)) for key in _requested_names(models) if _equivalent_key(key, known) in known
     ]
-    why = {"diagonal": "All columns are numbers", "naive-bayes": "The table has columns of words"}
+    why = {"diagonal": "All columns are numbers", "naive-bayes": "The table has categorical columns"}
     sentences = [
         f"{why[other.removesuffix('-t')]}, so {key} is the same model as {other}: it is compared as {other}."
         for key, other in pairs if key != other
@@ -320,11 +320,11 @@ def _mixtures(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str,
         if (shape == "full" and len(numbers) == 1) or not _learnable(len(numbers), shape, size, tied, rows):
             continue
         mixture = MixtureDensity(
-            GaussianDensity(shape), size, tie="all" if tied else None, random_state=0, **PATIENCE
+            GaussianDensity(shape), size, tie="all" if tied else None, random_state=0, **FIT_SETTINGS
         )  # fmt: skip
         others = _other_parts(counts, words, predictive=False)
         description = f"numbers: {what}; categories independent" if others else what
-        whole = _product(numbers, mixture, others).set_params(**PATIENCE) if others else mixture
+        whole = _product(numbers, mixture, others).set_params(**FIT_SETTINGS) if others else mixture
         yield key, name, description, whole
 
 
@@ -458,7 +458,7 @@ def _gaussians(
         elif key in more or key not in INDEPENDENT:  # equal to naive Bayes
             others = _other_parts(counts, words, predictive=key == "full-t")
             whole = _product(numbers, clone(density), others)
-            whole = whole.set_params(**PATIENCE) if key == "student-t" else whole
+            whole = whole.set_params(**FIT_SETTINGS) if key == "student-t" else whole
             yield key, name, f"numbers: {what}; categories independent", whole
 
 

@@ -33,8 +33,8 @@ from likely.model_selection.splits import Split, fold_of, make_splits
 class Comparable:
     """Base of the data of a comparison: what is tested, by which models, and how a model of a split answers.
 
-    `Field` is of classes, `RegressionField` of numbers. A kind defines what estimators are fitted to (`targets`), what
-    is kept of each tested row (`answers`), the result of a candidate (`standing`), the loss of answers (`losses_of`),
+    `ComparisonTask` is of classes, `RegressionTask` of numbers. A kind defines what estimators are fitted to (`targets`),
+    what is kept of each tested row (`answers`), the result of a candidate (`result`), the loss of answers (`losses_of`),
     and its measures: `MEASURES` by name, of which `tie_breaker` decides among those tied in the first.
     """
 
@@ -64,7 +64,7 @@ class Comparable:
         """What is kept of rows X under a model of that split (m, k)."""
         raise NotImplementedError  # abstract
 
-    def standing(self, candidate: Candidate, answers: Array, seconds: float) -> Standing:
+    def result(self, candidate: Candidate, answers: Array, seconds: float) -> CandidateResult:
         """The result of a candidate with these answers (n, k)."""
         raise NotImplementedError  # abstract
 
@@ -103,7 +103,7 @@ def clusters_of(groups: Any) -> Index | None:
 
 
 @dataclass(frozen=True)
-class Field(Comparable):
+class ComparisonTask(Comparable):
     """The data of a comparison of classifiers: rows or sequences, splits, weights and costs."""
 
     X: Any  # (n, d) a data frame, or n sequences
@@ -120,7 +120,7 @@ class Field(Comparable):
 
     @classmethod
     def of(cls, X: Any, classes: Any, labels: Index, cv: Any, *, groups: Any = None, time: Any = None, seed: int = 0,
-           weight: Array | None = None, **more: Any) -> Field:  # fmt: skip
+           weight: Array | None = None, **more: Any) -> ComparisonTask:  # fmt: skip
         """Rows with the splits of `cv` (see `make_splits`)."""
         splits = tested_splits(X, labels, cv, weight=weight, groups=groups, time=time, seed=seed)
         cluster = clusters_of(groups)
@@ -162,7 +162,7 @@ class Field(Comparable):
         moved = found + shift
         return moved - np.logaddexp.reduce(moved, axis=1, keepdims=True)
 
-    def standing(self, candidate: Candidate, answers: Array, seconds: float) -> Standing:
+    def result(self, candidate: Candidate, answers: Array, seconds: float) -> CandidateResult:
         """The result of a candidate, with posteriors calibrated where that helps."""
         return _measured(self, candidate, self.evaluation(answers), seconds)
 
@@ -186,19 +186,19 @@ class Field(Comparable):
         )  # fmt: skip
 
 
-class Standing(NamedTuple):
+class CandidateResult(NamedTuple):
     """The result of one model in the comparison.
 
-    `behind` is the paired difference (over rows) of the first measure to the best of the eligible models.
-    `loss_behind` is that of the log-loss to the smallest of those tied in the first measure.
+    `difference` is the paired difference (over rows) of the first measure to the best of the eligible models.
+    `loss_difference` is that of the log-loss to the smallest of those tied in the first measure.
     """
 
     candidate: Candidate
     evaluation: Any  # an Evaluation, or a RegressionEvaluation; None if it failed
     seconds: float
     failure: str = ""
-    behind: Mean | None = None
-    loss_behind: Mean | None = None  # of those tied in the first measure
+    difference: Mean | None = None
+    loss_difference: Mean | None = None  # of those tied in the first measure
     ties: tuple[str, ...] = ()  # measures in which it is within one standard error of the best, in order
     calibration: Recalibration | None = None
     gain: float = 0.0  # gain of log-loss by the calibration, in nats per row
@@ -214,16 +214,16 @@ class Standing(NamedTuple):
         return np.inf if self.evaluation is None else float(MEANS[measure](self.evaluation).value)
 
 
-class Contest(NamedTuple):
+class CandidateComparison(NamedTuple):
     """All results, the best in the first measure first, and the selected model."""
 
-    standings: tuple[Standing, ...]
-    winner: Standing
-    best: Standing  # the best in the first measure, of the eligible models
-    truest: Standing  # the smallest log-loss of those tied in the first measure
+    results: tuple[CandidateResult, ...]
+    winner: CandidateResult
+    best: CandidateResult  # the best in the first measure, of the eligible models
+    truest: CandidateResult  # the smallest log-loss of those tied in the first measure
     criterion: str = "cost"
     tie_breaker: str = "log-loss"
-    with_baselines: Standing | None = None  # what the rule would select if baselines were eligible
+    with_baselines: CandidateResult | None = None  # what the rule would select if baselines were eligible
 
     @property
     def unit(self) -> str:
@@ -231,25 +231,25 @@ class Contest(NamedTuple):
         return str(self.winner.evaluation.unit)
 
     @property
-    def baseline(self) -> Standing | None:
+    def baseline(self) -> CandidateResult | None:
         """The best model that is compared but not eligible."""
-        found = [s for s in self.standings if s.candidate.baseline and s.evaluation is not None]
+        found = [s for s in self.results if s.candidate.baseline and s.evaluation is not None]
         return found[0] if found else None
 
     @property
-    def next(self) -> Standing | None:
+    def next(self) -> CandidateResult | None:
         """The best of the other eligible models."""
         found = [
-            s for s in self.standings if s is not self.winner and not s.candidate.baseline and s.evaluation is not None
+            s for s in self.results if s is not self.winner and not s.candidate.baseline and s.evaluation is not None
         ]
         return found[0] if found else None
 
 
-def compete(
+def compare_candidates(
     field: Comparable, candidates: Sequence[Candidate], *, criterion: str | None = None, jobs: int | None = None,
     callback: Callable[[Candidate], None] = lambda candidate: None,
-) -> Contest:  # fmt: skip
-    """Fit every model in every split, in parallel, and select one (see `judged`); `callback` is called after each fit.
+) -> CandidateComparison:  # fmt: skip
+    """Fit every model in every split, in parallel, and select one (see `ranked`); `callback` is called after each fit.
 
     A model that fails is listed with its reason; the others are still compared.
     """
@@ -265,8 +265,8 @@ def compete(
     with silence():
         heats = in_threads(run, tasks, jobs)
         of_candidate = [(candidate, heats[i * size : (i + 1) * size]) for i, candidate in enumerate(candidates)]
-        standings = in_threads(lambda pair: _joined(field, *pair), of_candidate, jobs)
-    return judged(field, standings, criterion)
+        results = in_threads(lambda pair: _joined(field, *pair), of_candidate, jobs)
+    return ranked(field, results, criterion)
 
 
 MEASURES: dict[str, Callable[[Any], Array]] = {  # selection measures: one value per row (n,)
@@ -290,7 +290,7 @@ MEANS: dict[str, Callable[[Any], Any]] = {  # their means
 RESOLUTION = 1e-3  # negligible difference of log-loss, in nats per row
 
 
-def judged(field: Comparable, standings: Sequence[Standing], criterion: str | None = None) -> Contest:
+def ranked(field: Comparable, results: Sequence[CandidateResult], criterion: str | None = None) -> CandidateComparison:
     """Select the simplest of the models that are tied with the best, first by `criterion`, then by log-loss.
 
     1. Of all eligible models, keep those whose mean of `criterion` ("cost", "log-loss" or "error"; of numbers "loss",
@@ -303,33 +303,35 @@ def judged(field: Comparable, standings: Sequence[Standing], criterion: str | No
     Baselines are compared but not eligible; `with_baselines` is what the rule selects if they are.
     """
     criterion = _known(criterion, field)
-    able = [s for s in standings if s.evaluation is not None and not s.candidate.baseline]
+    able = [s for s in results if s.evaluation is not None and not s.candidate.baseline]
     if not able:
-        reasons = "; ".join(f"{s.candidate.key}: {s.failure or NOT_OURS}" for s in standings)
+        reasons = "; ".join(f"{s.candidate.key}: {s.failure or NOT_OURS}" for s in results)
         raise DataError(sentence("fit", "at least one model must be fitted successfully", reasons))
-    found = _selected(field, standings, {id(s.candidate) for s in able}, criterion)
-    if len(able) == len([s for s in standings if s.evaluation is not None]):
+    found = _selected(field, results, {id(s.candidate) for s in able}, criterion)
+    if len(able) == len([s for s in results if s.evaluation is not None]):
         return found
-    every = {id(s.candidate) for s in standings if s.evaluation is not None}
-    return found._replace(with_baselines=_selected(field, standings, every, criterion).winner)
+    every = {id(s.candidate) for s in results if s.evaluation is not None}
+    return found._replace(with_baselines=_selected(field, results, every, criterion).winner)
 
 
-def _selected(field: Comparable, standings: Sequence[Standing], eligible: set[int], criterion: str) -> Contest:
+def _selected(
+    field: Comparable, results: Sequence[CandidateResult], eligible: set[int], criterion: str
+) -> CandidateComparison:
     """The rule among the candidates with these IDs."""
     second = field.tie_breaker
-    able = [s for s in standings if id(s.candidate) in eligible]
+    able = [s for s in results if id(s.candidate) in eligible]
     best = min(able, key=lambda s: (s.by(criterion), s.candidate.rank))
-    told = [s._replace(behind=_behind(field, s, best, criterion)) for s in standings]
-    told = [s._replace(ties=(criterion,)) if is_tied(s.behind) and id(s.candidate) in eligible else s for s in told]
+    told = [s._replace(difference=_difference(field, s, best, criterion)) for s in results]
+    told = [s._replace(ties=(criterion,)) if is_tied(s.difference) and id(s.candidate) in eligible else s for s in told]
     near = [s for s in told if s.ties]
     truest = min(near, key=lambda s: (s.by(second), s.candidate.rank))
-    told = [s._replace(loss_behind=_behind(field, s, truest, second)) if s.ties else s for s in told]
-    as_true = [id(s.candidate) for s in told if is_tied(s.loss_behind, RESOLUTION)]
+    told = [s._replace(loss_difference=_difference(field, s, truest, second)) if s.ties else s for s in told]
+    as_true = [id(s.candidate) for s in told if is_tied(s.loss_difference, RESOLUTION)]
     told = [s._replace(ties=tuple(dict.fromkeys((*s.ties, second)))) if id(s.candidate) in as_true else s for s in told]
     winner = min((s for s in told if id(s.candidate) in as_true), key=lambda s: s.candidate.rank)
     order = sorted(told, key=lambda s: (s.by(criterion), s.candidate.rank))
     best, truest = (next(s for s in told if s.candidate is one.candidate) for one in (best, truest))
-    return Contest(tuple(order), winner, best, truest, criterion, second)
+    return CandidateComparison(tuple(order), winner, best, truest, criterion, second)
 
 
 NOT_OURS = "cannot be written to a model file"
@@ -338,15 +340,17 @@ NOT_OURS = "cannot be written to a model file"
 def _known(criterion: str | None, field: Comparable) -> str:
     """The criterion, by default the first measure of the field; an unknown one raises an error."""
     if criterion is not None and criterion not in field.measures:
-        raise DomainError(sentence("compete", f"criterion must be one of {', '.join(field.measures)}", repr(criterion)))
+        raise DomainError(
+            sentence("compare_candidates", f"criterion must be one of {', '.join(field.measures)}", repr(criterion))
+        )
     return criterion or field.measures[0]
 
 
-def _behind(field: Comparable, standing: Standing, best: Standing, measure: str) -> Mean | None:
+def _difference(field: Comparable, result: CandidateResult, best: CandidateResult, measure: str) -> Mean | None:
     """Mean paired difference to the best with its standard error, cluster-robust where rows have clusters."""
-    if standing.evaluation is None or best.evaluation is None:
+    if result.evaluation is None or best.evaluation is None:
         return None
-    own, least = MEASURES[measure](standing.evaluation), MEASURES[measure](best.evaluation)
+    own, least = MEASURES[measure](result.evaluation), MEASURES[measure](best.evaluation)
     cluster = None if field.cluster is None else field.cluster[field.tested]
     return paired_difference(own, least, best.evaluation.weight, cluster)
 
@@ -384,25 +388,25 @@ def from_all_rows(estimator: Any, field: Comparable) -> Any:
     return fitted(field.for_all_rows(estimator), field.X, field.targets, field.weight)
 
 
-def _joined(field: Comparable, candidate: Candidate, heats: Sequence[_SplitResult]) -> Standing:
+def _joined(field: Comparable, candidate: Candidate, heats: Sequence[_SplitResult]) -> CandidateResult:
     seconds = sum(heat.seconds for heat in heats)
     failure = next((heat.failure for heat in heats if heat.answers is None), "")
     if failure:
-        return Standing(candidate, None, seconds, failure)
+        return CandidateResult(candidate, None, seconds, failure)
     first: Any = heats[0].answers
     answers = np.zeros((len(field), *first.shape[1:]))
     for heat in heats:
         answers[heat.rows] = heat.answers
     try:
-        return field.standing(candidate, answers, seconds)
+        return field.result(candidate, answers, seconds)
     except DataError as error:
-        return Standing(candidate, None, seconds, _words(error))
+        return CandidateResult(candidate, None, seconds, _words(error))
 
 
-def _measured(field: Field, candidate: Candidate, e: Evaluation, seconds: float) -> Standing:
+def _measured(field: ComparisonTask, candidate: Candidate, e: Evaluation, seconds: float) -> CandidateResult:
     """A result with posteriors calibrated where that helps; peers are calibrated already, priors need none."""
     if candidate.baseline or not field.calibrate or candidate.key == "prior":
-        return Standing(candidate, e, seconds)
+        return CandidateResult(candidate, e, seconds)
 
     paid = MEASURES["cost"]
 
@@ -412,19 +416,19 @@ def _measured(field: Field, candidate: Candidate, e: Evaluation, seconds: float)
 
     found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap, field.unit == "sequence")
     if found is None:
-        return Standing(candidate, e, seconds)
+        return CandidateResult(candidate, e, seconds)
     after = e.replace(log_posterior=found.log_posterior)
     gain = float(e.log_loss.value - after.log_loss.value)
-    return Standing(candidate, after, seconds, calibration=found, gain=gain, map=found.map)
+    return CandidateResult(candidate, after, seconds, calibration=found, gain=gain, map=found.map)
 
 
 def calibration_of(estimator: Any, X: Any, y: Any, weight: Any = None, cv: Any = 5) -> Calibration | None:
     """The calibration map from out-of-fold posteriors of a model; None if none helps."""
     classes, labels, weight = checked_targets(X, y, weight, estimator)
     costs: dict[str, Any] = {name: getattr(estimator, name, None) for name in ("cost", "reject_cost")}
-    field = Field.of(X, classes, labels, cv, weight=weight, **costs)
+    field = ComparisonTask.of(X, classes, labels, cv, weight=weight, **costs)
     try:
-        found = compete(field, [Candidate("own", "the model", "", 0, estimator)]).winner.calibration
+        found = compare_candidates(field, [Candidate("own", "the model", "", 0, estimator)]).winner.calibration
     except DataError as error:  # a failure on a part of the rows does not matter
         tell_of(sentence(type(estimator).__name__, "posteriors are not calibrated", remedy=str(error).rstrip(".")))
         return None

@@ -21,7 +21,7 @@ ROWS_A_PARAMETER = 3  # rows per parameter of a full covariance; with fewer, cor
 CELLS, ROWS = 60_000, 5_000  # rows for choosing the number of clusters; the final fit uses all rows
 RARE = 8  # minimum frequency of a level, so that it is hardly ever in one fold only
 SMALL = 1_000  # number of rows up to which every number has several initializations
-PATIENCE = 3  # numbers of clusters tried beyond the lowest BIC
+TRIED_BEYOND_BEST = 3  # numbers of clusters tried beyond the lowest BIC
 QUICK: dict[str, Any] = {
     "tol": 1e-4,
     "max_iter": 100,
@@ -211,7 +211,7 @@ def _by_bic(
 
     found: list[float] = [] if known is None else known.bic.tolist()
     has_converged: list[bool] = [] if known is None else known.converged["bic"].tolist()
-    while len(found) < least or (len(found) < most and len(found) <= int(np.argmin(found)) + PATIENCE):
+    while len(found) < least or (len(found) < most and len(found) <= int(np.argmin(found)) + TRIED_BEYOND_BEST):
         one = choose_components(estimator, X, [len(found) + 1], sample_weight=w, criteria=("bic",))
         found, has_converged = [*found, float(one.bic[0])], [*has_converged, bool(one.converged["bic"][0])]
         callback(f"{len(found)} cluster{'s' * (len(found) > 1)}, BIC {found[-1]:,.1f}")

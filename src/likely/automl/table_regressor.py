@@ -93,7 +93,7 @@ class TableRegressor(RegressorMixin, TableModel):
 
     def fit(self, X: Rows, y: Targets, sample_weight: Any = None) -> Self:
         """Infer the column types of X, and fit to targets y (n,)."""
-        from likely.automl.regression_field import residuals_of
+        from likely.automl.regression_task import residuals_of
         from likely.data.table import Table
         from likely.estimation.foreign_classifiers import fitted
         from likely.model_selection.cross_validation import checked_numbers

@@ -319,7 +319,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """A model after one `refit`; final for complete data."""
         prior = resolve_prior(model, stats, self._prior_rule)
         model = model.refit(stats, prior)
-        reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
+        reason = "closed form: no latent variables" if stats.complete else "one step of EM for each call of partial_fit"
         return FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)])
 
     def run_em(self, X: Any, labels: Index, weight: Any, max_iter: int | None = None) -> FitReport:

@@ -61,7 +61,7 @@ class NaiveBayes(BayesClassifier):
     Parameters
     ----------
     distributions : str, density estimator or dict
-        "auto": Gaussian for numbers, categorical for texts and booleans; for every column a density, or one of
+        "auto": Gaussian for numbers, categorical for strings and booleans; for every column a density, or one of
         "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram" (numbers), "exponential",
         "gamma", "chi-square" (positive ones), "beta" (shares), "von-mises" (angles), "poisson", "negative-binomial",
         "binomial", "beta-binomial" (counts), "bernoulli" (0 and 1), "categorical"; or a dict {column: any of these}
@@ -117,7 +117,7 @@ class NaiveBayes(BayesClassifier):
             raise DataError(sentence("NaiveBayes", expected, repr(unknown[0])))
         distributions = {name: chosen.get(name, default) for name in kinds}
         for name, distribution in chosen.items():
-            refuse_unknown(distribution, f"the distribution of column {name!r}")
+            refuse_unknown_distribution(distribution, f"the distribution of column {name!r}")
         plain = {
             _plain(distribution, kinds[name])
             for name, distribution in distributions.items()
@@ -166,11 +166,11 @@ def _plain(distribution: str, kind: str) -> str:
 
 
 def _distribution(distribution: Any, kind: str) -> Any:
-    refuse_unknown(distribution, "a distribution")
+    refuse_unknown_distribution(distribution, "a distribution")
     return DISTRIBUTIONS[_plain(distribution, kind)]() if isinstance(distribution, str) else clone(distribution)
 
 
-def refuse_unknown(distribution: Any, whose: str) -> None:
+def refuse_unknown_distribution(distribution: Any, whose: str) -> None:
     """Raise an error unless a distribution is a density estimator or a known name."""
     if isinstance(distribution, str) and distribution != "auto" and distribution not in DISTRIBUTIONS:
         near = get_close_matches(distribution, DISTRIBUTIONS, n=1, cutoff=0.5)

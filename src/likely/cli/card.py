@@ -136,14 +136,15 @@ def _regression_selection(facts: Facts, model: Any, path: str) -> Description:
     ]  # fmt: skip
     rows = [
         (f"**{one['name']}**" if one["chosen"] else one["name"], _give_or_take(one, "loss"),
-         _give_or_take(one, "behind"), *(one.get(name) for name in ("rmse", "log_score", "interval_score", "coverage")),
+         _give_or_take(one, "difference"),
+         *(one.get(name) for name in ("rmse", "log_score", "interval_score", "coverage")),
          ", ".join(one.get("ties", ())), one["note"])
         for one in facts["leaderboard"]
     ]  # fmt: skip
     head = (
         "model",
         "mean loss",
-        "behind the best",
+        "difference to the best",
         "RMSE",
         "log score",
         "interval score",
@@ -215,7 +216,7 @@ def _intended_use(facts: Facts, model: Any, path: str) -> Description:
 
 def _data(facts: Facts, model: Any, path: str) -> Description:
     unlabeled, unit = facts.get("unlabeled"), _unit(facts)
-    aside = f", {unlabeled:,} more without a label were set aside" if unlabeled else ""
+    aside = f", {unlabeled:,} more without a label were excluded" if unlabeled else ""
     size = counted(facts[f"{unit}s"], unit)
     if "frames" in facts:
         size += f" of {' to '.join(f'{n:,}' for n in sorted(set(facts['lengths'])))} frames, {facts['frames']:,} in all"
@@ -227,8 +228,8 @@ def _data(facts: Facts, model: Any, path: str) -> Description:
     tables = [DescriptionTable("", COLUMNS_OF_DATA, columns, most=None)] if columns else []
     if facts.get("classes"):
         tables = [DescriptionTable("", ("class", f"{unit}s"), list(facts["classes"].items()), most=None), *tables]
-    if facts["set_aside"]:
-        tables.append(DescriptionTable("", ("set aside", "reason"), list(facts["set_aside"].items()), most=None))
+    if facts["excluded"]:
+        tables.append(DescriptionTable("", ("excluded", "reason"), list(facts["excluded"].items()), most=None))
     return Description("Data", text, tables=tables)
 
 
@@ -245,10 +246,10 @@ def _selection(facts: Facts, model: Any, path: str) -> Description:
     ]
     rows = [
         (f"**{one['name']}**" if one["chosen"] else one["name"], _give_or_take(one, "cost"),
-         _give_or_take(one, "behind"), one["error"], one["log_loss"], ", ".join(one.get("ties", ())), one["note"])
+         _give_or_take(one, "difference"), one["error"], one["log_loss"], ", ".join(one.get("ties", ())), one["note"])
         for one in facts["leaderboard"]
     ]  # fmt: skip
-    head = ("model", f"cost per {unit}", "behind the best", "error", "log-loss", "tied in", "note")
+    head = ("model", f"cost per {unit}", "difference to the best", "error", "log-loss", "tied in", "note")
     table = DescriptionTable("", head, rows, {"error": ".4g", "log-loss": ".4g"}, most=None)
     return Description("How it was chosen", text, tables=[table])
 
@@ -359,9 +360,9 @@ def _threshold(facts: Facts, model: Any, path: str) -> Description:
     return Description("Threshold", [f"The threshold is set by {threshold_words(model)}.", *rate])
 
 
-def _cautions(facts: Facts, model: Any, path: str) -> Description:
-    hazards = facts["hazards"]
-    return Description("Cautions", [] if hazards else ["None."], notes=hazards)
+def _warnings(facts: Facts, model: Any, path: str) -> Description:
+    warnings = facts["warnings"]
+    return Description("Warnings", [] if warnings else ["None."], notes=warnings)
 
 
 LIMITATIONS = {
@@ -429,11 +430,11 @@ def _reproduce(facts: Facts, model: Any, path: str) -> Description:
 
 
 SECTIONS: dict[str, tuple[Section, ...]] = {
-    "classifier": (_classifier, _intended_use, _data, _selection, _performance, _costs, _cautions, _limitations,
+    "classifier": (_classifier, _intended_use, _data, _selection, _performance, _costs, _warnings, _limitations,
                    _reproduce),
-    "regression": (_regressor, _regression_use, _data, _regression_selection, _regression_performance, _cautions,
+    "regression": (_regressor, _regression_use, _data, _regression_selection, _regression_performance, _warnings,
                    _limitations, _reproduce),
-    "clusters": (_clusters, _data, _number_of_clusters, _profiles, _cautions, _limitations, _reproduce),
-    "density": (_density, _data, _threshold, _cautions, _limitations, _reproduce),
-    "sequences": (_chain, _data, _number_of_states, _states, _cautions, _limitations, _reproduce),
+    "clusters": (_clusters, _data, _number_of_clusters, _profiles, _warnings, _limitations, _reproduce),
+    "density": (_density, _data, _threshold, _warnings, _limitations, _reproduce),
+    "sequences": (_chain, _data, _number_of_states, _states, _warnings, _limitations, _reproduce),
 }  # fmt: skip

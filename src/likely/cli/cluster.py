@@ -90,15 +90,15 @@ def cluster(as_json: bool, quiet: bool, format_: str | None, **given: Any) -> No
 
 
 def print_summary(c: Any, console: Console) -> None:
-    """Print the number of clusters and why, sizes and profiles, certainty of the assignment, and cautions."""
+    """Print the number of clusters and why, sizes and profiles, certainty of the assignment, and warnings."""
     console(f"\n{c.found.why}", bold=True)
     console("\n" + profile_text(c))
     console(f"\ncertainty: the most probable cluster of a row has probability {c.mean_certainty:.3f} on average; "
          f"below 0.8 in {c.unsure:.1%} of rows")  # fmt: skip
-    if c.hazards:
-        console("\nbe careful:")
-        for hazard in c.hazards:
-            console(f"  - {hazard}")
+    if c.warnings:
+        console("\nwarnings:")
+        for warning in c.warnings:
+            console(f"  - {warning}")
     written = [file for file in (c.job.out, c.job.save_model, c.job.report) if file is not None and file != "-"]
     if written:
         console(f"\nwritten: {', '.join(written)}")

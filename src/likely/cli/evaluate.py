@@ -59,7 +59,7 @@ def evaluate(model: str, files: tuple[str, ...], report: str | None, as_json: bo
     found = {"row": _rows, "sequence": _sequences, "recording": _recordings}[unit](thing, model, files, settings)
     how = decision_rules(found.model, {name: settings[name] for name in options.RULES})
     e, decisions = measured(found, how, unit)
-    tell_of_other_shares(e, found.model.class_prior_, unit)
+    note_shifted_class_frequencies(e, found.model.class_prior_, unit)
     if report is not None:
         _write_report(report, model, found, e, files)
     click.echo(_json(e, decisions) if as_json else f"{e.summary()}\n\n{told_of(decisions, unit)}")
@@ -126,7 +126,7 @@ def _rows_with_target(loaded: Any, files: tuple[str, ...], settings: Mapping[str
         allow_missing=settings["allow_missing"], whose=called(files), **kind,
     )  # fmt: skip
     rows = laid_out(table.frame, list(loaded.schema))
-    tell_of_training(loaded.card.get("rows_fingerprint") == fingerprint(rows), "row")
+    note_training_data(loaded.card.get("rows_fingerprint") == fingerprint(rows), "row")
     names = [f"row {n}" for n in table.row_numbers.tolist()]
     return Labeled(loaded, Typed(rows), table.y, names, table.weight, table, target)
 
@@ -151,7 +151,7 @@ def _sequences(thing: Any, model: str, files: tuple[str, ...], settings: Mapping
         console(f"{len(found) - len(here):,} of {len(found):,} sequences have no label: left out")
     some = replace(found, x=found.x[here], ids=found.ids[here], labels=None, weight=None, states=None, time=None)
     columns = by_name(known.frames(some), list(known.columns))
-    tell_of_training(known.card.get("fingerprint") == frames_fingerprint(columns, some.x.lengths), "sequence")
+    note_training_data(known.card.get("fingerprint") == frames_fingerprint(columns, some.x.lengths), "sequence")
     names = [f'sequence "{name}"' for name in some.ids.tolist()]
     weight = None if found.weight is None else found.weight[here]
     return Labeled(known, some, found.labels[here], names, weight, some, target or "folder")
@@ -161,11 +161,11 @@ def _recordings(thing: Any, model: str, files: tuple[str, ...], settings: Mappin
     from likely.cli.fitting.recording_data import files_fingerprint, words_of
 
     recordings, words = words_of(files)
-    tell_of_training(thing.card.get("fingerprint") == files_fingerprint(recordings), "recording")
+    note_training_data(thing.card.get("fingerprint") == files_fingerprint(recordings), "recording")
     return Labeled(thing, list(recordings), np.array(words, dtype=object), recordings, None, recordings, "word")
 
 
-def tell_of_training(same: bool, unit: str) -> None:
+def note_training_data(same: bool, unit: str) -> None:
     """Note for data that the model was fitted to."""
     if same:
         Console()(f"these are the training {unit}s of the model: expect larger errors on others")
@@ -199,7 +199,7 @@ def _places(found: Labeled, unit: str) -> Any:
     return np.array([places[label] for label in labels], dtype=np.intp)
 
 
-def tell_of_other_shares(e: Any, expected: Any, unit: str) -> None:
+def note_shifted_class_frequencies(e: Any, expected: Any, unit: str) -> None:
     """Note for test data whose class frequencies differ clearly from the class prior of the model."""
     share = e.confusion.sum(axis=1) / e.confusion.sum()
     c = int(abs(share - expected).argmax())

@@ -101,7 +101,7 @@ MOST = 12  # classes or states up to which a confusion is shown
 def fit(as_json: bool, quiet: bool, format_: str | None, **settings: Any) -> None:
     """Compare classifiers or regressors on a table by cross-validation, choose one, and write it to a model file.
 
-    Column types are inferred, and columns that cannot be features (IDs, constants) are set aside; both are reported.
+    Column types are inferred, and columns that cannot be features (IDs, constants) are excluded; both are reported.
     Models are compared by cross-validation with the one-standard-error rule: models whose mean cost is within one
     standard error of the lowest are tied; of these, those whose log-loss is within one standard error of the lowest;
     the simplest of them is chosen and refitted to all rows. Standard errors are those of paired differences per row.
@@ -138,7 +138,7 @@ def fit(as_json: bool, quiet: bool, format_: str | None, **settings: Any) -> Non
 
 
 def print_summary(fit_run: Any, console: Console) -> None:
-    """Print how the model was chosen, how well it does, and cautions."""
+    """Print how the model was chosen, how well it does, and warnings."""
     if fit_run.contest is not None:
         from likely.cli.fitting.model_facts import verdict
 
@@ -147,10 +147,10 @@ def print_summary(fit_run: Any, console: Console) -> None:
         console("\n".join(_performance(fit_run.contest)))
     elif fit_run.field is None:
         console("\n" + "\n".join(_states(fit_run)))
-    if fit_run.hazards:
-        console("\nbe careful:")
-        for hazard in fit_run.hazards:
-            console(f"  - {hazard}")
+    if fit_run.warnings:
+        console("\nwarnings:")
+        for warning in fit_run.warnings:
+            console(f"  - {warning}")
     console(f"\nwritten: {', '.join(filter(None, (fit_run.job.out, fit_run.job.report)))}")
 
 
@@ -162,33 +162,33 @@ def leaderboard_text(contest: Any) -> str:
         from likely.cli.fitting.real_targets import number_lines
 
         return f"{columns(number_lines(contest), right=(2, 3, 4, 5, 6, 7, 8, 9, 10))}\n{_signs(contest)}"
-    rows = [["", "model", "cost", "± s.e.", "behind", "± s.e.", "error", "log-loss", "seconds", ""]]
-    rows += [_line(s, s.candidate is contest.winner.candidate) for s in contest.standings]
+    rows = [["", "model", "cost", "± s.e.", "difference", "± s.e.", "error", "log-loss", "seconds", ""]]
+    rows += [_line(s, s.candidate is contest.winner.candidate) for s in contest.results]
     return f"{columns(rows, right=(2, 3, 4, 5, 6, 7, 8))}\n{_signs(contest)}"
 
 
 def _signs(contest: Any) -> str:
     """Legend of the leaderboard."""
-    behind = f"{contest.criterion} above the lowest, paired per {contest.unit}"
+    difference = f"{contest.criterion} above the lowest, paired per {contest.unit}"
     second = contest.tie_breaker.replace("-score", " score")
     return (
-        f"*: chosen. s.e.: one standard error. behind: {behind}.\n"
+        f"*: chosen. s.e.: one standard error. difference: {difference}.\n"
         f"tied: within one standard error of the best (in {second}: of the best of those tied in the first criterion)."
     )
 
 
-def _line(standing: Any, won: bool) -> list[str]:
+def _line(result: Any, won: bool) -> list[str]:
     from likely.core.description import clipped
 
-    candidate, e = standing.candidate, standing.evaluation
+    candidate, e = result.candidate, result.evaluation
     name = ["*" if won else "", candidate.name]
     if e is None:
-        return [*name, *[""] * 6, f"{standing.seconds:.1f}", f"failed: {clipped(standing.failure, 90)}"]
-    cost, behind, loss = e.decision_cost, standing.behind, e.log_loss.value
+        return [*name, *[""] * 6, f"{result.seconds:.1f}", f"failed: {clipped(result.failure, 90)}"]
+    cost, difference, loss = e.decision_cost, result.difference, e.log_loss.value
     error = cost.se if cost.se > 1e-9 * abs(cost.value) else 0.0  # of one cost for all rows, rounding is left
-    figures = [figure(cost.value), figure(error), figure(behind.value), figure(behind.se)]
-    figures += [f"{e.error.value:.4f}", nats(loss), f"{standing.seconds:.1f}"]
-    tied = f"tied in {', '.join(standing.ties)}" if standing.ties else ""
+    figures = [figure(cost.value), figure(error), figure(difference.value), figure(difference.se)]
+    figures += [f"{e.error.value:.4f}", nats(loss), f"{result.seconds:.1f}"]
+    tied = f"tied in {', '.join(result.ties)}" if result.ties else ""
     return [*name, *figures, "for comparison" if candidate.baseline else tied]
 
 
@@ -197,7 +197,7 @@ def _performance(contest: Any) -> Iterator[str]:
     from likely.cli.fitting.fit_run import TRIVIAL
 
     e = contest.winner.evaluation
-    if len([s for s in contest.standings if s.candidate.key not in TRIVIAL and not s.candidate.baseline]) > 1:
+    if len([s for s in contest.results if s.candidate.key not in TRIVIAL and not s.candidate.baseline]) > 1:
         yield "(the model was chosen on the same folds: its figures are slightly optimistic)"
     yield ""
     yield f"on {len(e):,} held-out {contest.unit}s; intervals are at 95 %"

@@ -150,7 +150,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     _replace_closed_streams()
     color = False if os.environ.get("NO_COLOR") else None
     warnings.showwarning = _print_warning
-    compile.SPEAKS = not {"-q", "--quiet"} & set(sys.argv[1:] if args is None else args)
+    compile.ANNOUNCES = not {"-q", "--quiet"} & set(sys.argv[1:] if args is None else args)
     try:
         done = likely.main(args, prog_name="likely", color=color, standalone_mode=False)
     except click.ClickException as error:

@@ -162,7 +162,7 @@ def _facts(
         "command": _command(train, missing, format, how), "seed": how["seed"], "source": list(train),
         "rows": len(table), "roles": described["roles"], "fingerprint": described["fingerprint"],
         "columns": [{k: v for k, v in x.items() if k != "levels"} for x in described["columns"] if x["used"]],
-        "set_aside": table.set_aside, "hazards": notes, "why": _why(found), "shape": found.shape,
+        "excluded": table.excluded, "warnings": notes, "why": _why(found), "shape": found.shape,
         "bic_of_shapes": found.bic,
         "learning": {"converged": report.converged, "reason": report.reason, "iterations": report.iterations,
                      "objective": report.objective},

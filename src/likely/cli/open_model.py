@@ -115,7 +115,7 @@ def _entry(density: Any, distribution: Any, name: str) -> dict[str, Any]:
     if hasattr(density, "densities_"):
         part, inner = next((title, part) for title, part, own in density.densities_ if name in own)
         return _entry(inner, distribution[part], name)
-    if getattr(density, "words", None) is not None:  # a tree over columns of words
+    if getattr(density, "words", None) is not None:  # a tree over categorical columns
         words = density.words[[str(own) for own in density.column_names()].index(name)]
         return {"kind": "category", "levels": [str(word) for word in words]}
     kind = {"CategoricalDensity": "category", "PoissonDensity": "count"}.get(type(density).__name__, "real")

@@ -20,7 +20,7 @@ class Share(click.FloatRange):
         super().__init__(0, 1, min_open=True, max_open=True)
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def combined_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Several options as one decorator, shown in this order."""
 
     def decorate(command: Command) -> Command:
@@ -31,14 +31,14 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return decorate
 
 
-reading = together(
+reading = combined_options(
     click.option("--sql", metavar="QUERY", help="SQL query over the files; each file is a table of that name."),
     click.option("--format", "format_", type=click.Choice(["csv", "tsv", "parquet", "jsonl", "json"]),
                  help="File format.  [by file extension]"),
     click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable."),
 )  # fmt: skip
 
-deciding = together(
+deciding = combined_options(
     click.option("--cost", metavar="FILE", help="CSV cost matrix: header = true classes, first column = decisions."),
     click.option("--reject-cost", metavar="COST", type=click.FloatRange(0),
                  help="Cost of rejecting: reject where every decision has a larger expected cost."),
@@ -50,7 +50,7 @@ deciding = together(
 )  # fmt: skip
 
 
-losing = together(
+losing = combined_options(
     click.option("--loss", type=click.Choice(["squared", "absolute", "asymmetric"]),
                  help="Regression: loss that decisions minimize: the mean, the median, or a quantile.  [squared]"),
     click.option("--over", metavar="LOSS", type=click.FloatRange(0, min_open=True),
@@ -119,7 +119,7 @@ def shares_of(ctx: click.Context, param: click.Parameter, given: str | None) -> 
     return found
 
 
-frames = together(
+frames = combined_options(
     click.option("--id", "id", metavar="COL",
                  help="Sequences: column with the sequence ID of each row.  [as in training]"),
     click.option("--time", metavar="COL", help="Sequences: column that orders the frames.  [as in training]"),
@@ -127,7 +127,7 @@ frames = together(
                  help="Sequences: input columns to use for the model's columns, in its order.  [by name]"),
 )  # fmt: skip
 
-sequences = together(
+sequences = combined_options(
     click.option("--sequences", is_flag=True, help="Rows are frames (time steps) of sequences: fit HMMs."),
     click.option("--id", "id", metavar="COL",
                  help="Sequences: column with the sequence ID of each row.  [one sequence per file]"),

@@ -130,7 +130,7 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
     fit_run = run_job(job, Console(quiet=True))
     click.echo(f"$ {job.command}")
     assert fit_run.contest is not None  # of classifiers of rows
-    click.echo(f"{len(fit_run.contest.standings)} models were compared. {verdict(fit_run.contest)}")
+    click.echo(f"{len(fit_run.contest.results)} models were compared. {verdict(fit_run.contest)}")
     click.echo(f">>> print(lk.load({job.out!r}).decide(wines[83], full=True))")
     click.echo(str(lk.load(job.out).decide(table[83], full=True)))
 

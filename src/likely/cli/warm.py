@@ -32,7 +32,7 @@ def warm(subjects: tuple[str, ...]) -> None:
     unknown = [name for name in subjects if name not in JOBS]
     if unknown:
         raise click.UsageError(f"unknown subject {unknown[0]!r}: choose from {', '.join(JOBS)}.")
-    compile.SPEAKS = False  # compiling is what the command is for
+    compile.ANNOUNCES = False  # compiling is what the command is for
     start = perf_counter()
     for name in dict.fromkeys(subjects or JOBS):
         began = perf_counter()

@@ -69,7 +69,7 @@ def table(values: Any) -> Array:
     return a[:, None] if a.ndim == 1 else a
 
 
-def together(x: Any, covariates: Any, lengths: Any = None) -> Any:
+def with_optional_covariates(x: Any, covariates: Any, lengths: Any = None) -> Any:
     """Sequences with their covariates, if any; `lengths` split what is one array."""
     if lengths is not None:
         x = Ragged.of(x, lengths)

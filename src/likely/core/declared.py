@@ -159,7 +159,7 @@ labels = Kind(
     "a 1-D array of labels, or null", lambda x, sizes: x is None or (isinstance(x, np.ndarray) and x.ndim == 1)
 )
 levels = Kind("a 1-D array of labels", lambda x, sizes: isinstance(x, np.ndarray) and x.ndim == 1)
-texts = Kind("texts", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, str) for y in x))
+texts = Kind("strings", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, str) for y in x))
 density = value("a density", "log_prob", "sample", "members", "dim")
 SEQUENCES = ("viterbi", "smooth", "structure")  # methods that only densities of sequences have
 distribution = Kind(

@@ -545,7 +545,7 @@ def mean_log_prob(model: Any, data: Any) -> float:
 def _closed_form(step: FitStep) -> FitReport:
     model = step.model.refit(step.stats, step.prior)
     objective = reached(model, step.stats, step.prior)
-    return FitReport(model, step.stats, step.prior, True, "closed form: nothing was hidden", [objective])
+    return FitReport(model, step.stats, step.prior, True, "closed form: no latent variables", [objective])
 
 
 def best_of(

@@ -65,7 +65,7 @@ class FitReport(Described):
     --------
     >>> import likely as lk, numpy as np
     >>> print(lk.fit(lk.Gaussian([0.0], 1.0), np.array([[1.0], [3.0]])))
-    Gaussian: converged after 1 refit: closed form: nothing was hidden
+    Gaussian: converged after 1 refit: closed form: no latent variables
       objective            -2.837877066
       prior                none (maximum likelihood)
       smallest eigenvalue  1

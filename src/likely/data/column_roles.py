@@ -46,11 +46,11 @@ class Roles:
     def complete(self, frame: pl.DataFrame, name: str) -> pl.Series:
         """The column of a role, without missing values."""
         column = frame[name]
-        refuse_gaps(column, "every row needs a group")
+        refuse_missing_values(column, "every row needs a group")
         return column
 
 
-def refuse_gaps(column: pl.Series, needed: str) -> None:
+def refuse_missing_values(column: pl.Series, needed: str) -> None:
     """Raise an error if a cell is missing."""
     if column.null_count():
         raise at_row(int(column.is_null().arg_max() or 0) + 1, column.name, f"{needed}, this one has none")
@@ -65,7 +65,7 @@ def weights(column: pl.Series, rows: Mask) -> Array:
     """
     values = column.cast(pl.Float64, strict=False)
     _refuse_text(column, values)
-    refuse_gaps(column, "every row needs a weight (0 leaves it out)")
+    refuse_missing_values(column, "every row needs a weight (0 leaves it out)")
     wrong = ~(values.is_finite() & (values >= 0)).fill_null(False)
     if wrong.any():
         at = int(wrong.arg_max() or 0)

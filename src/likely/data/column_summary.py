@@ -92,13 +92,13 @@ def description_lines(
     for role, name in roles.items():
         yield f"{role}: {name}" + (f" ({target})" if role == "target" else "")
     if unlabeled:
-        yield f"{unlabeled:,} rows without a label are set aside"
+        yield f"{unlabeled:,} rows without a label are excluded"
     used = [column for column in columns if column.is_used]
     width = max((len(column.name) for column in used), default=0)
     yield from (f"  {column.name:<{width}}  {column.kind:<8}  {_values(column)}" for column in used)
     aside = [column for column in columns if not column.is_used]
     if aside:
-        yield "set aside:"
+        yield "excluded:"
     yield from (f"  {column.name}  {column.kind}: {column.reason}" for column in aside)
 
 

@@ -89,7 +89,7 @@ def _frame(records: list[Record]) -> pl.DataFrame:
 def _column(name: str, values: list[Any]) -> pl.Series:
     """A column of JSON values: mixed strings and numbers become strings, as in a CSV file; nested values JSON."""
     kinds = {type(value): _kind(value) for value in values if value is not None}
-    if {"nested values", "texts"} & set(kinds.values()):
+    if {"nested values", "strings"} & set(kinds.values()):
         both_kinds = sorted(set(kinds.values()))
         if len(both_kinds) > 1:
             both = f"{', '.join(both_kinds[:-1])} and {both_kinds[-1]}"
@@ -104,7 +104,7 @@ def _kind(value: Any) -> str:
     """The JSON type as text."""
     if isinstance(value, list | dict):
         return "nested values"
-    return "texts" if isinstance(value, str) else "truth values" if isinstance(value, bool) else "numbers"
+    return "strings" if isinstance(value, str) else "truth values" if isinstance(value, bool) else "numbers"
 
 
 def _word(value: Any) -> str | None:

@@ -18,7 +18,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.long_tables import first_appearances
 from likely.core.ragged import Ragged
 from likely.data.cells import tidy
-from likely.data.column_roles import refuse_gaps
+from likely.data.column_roles import refuse_missing_values
 from likely.data.csv_reader import SNIFFED_LINES, lines_of, looks_like_data, read_delimited, refuse_names, sniffed
 from likely.data.read_table import (
     ENDINGS,
@@ -178,7 +178,7 @@ def _long_table(path: Any, roles: FrameRoles, columns: Any, missing: Any, format
     parts = [(str(file), _narrowed(read_table(file, missing=missing, format=format), needed)) for file in files]
     frame, heights = stacked(parts), [part.height for _, part in parts]
     measured = roles.measured(frame, columns)
-    refuse_gaps(frame[roles.id], "every row needs an id")
+    refuse_missing_values(frame[roles.id], "every row needs an id")
     named = labels(frame[roles.id])
     whose, ids = first_appearances(named, roles.id)
     if len(heights) > 1:
@@ -337,7 +337,7 @@ def _kind(files: list[Path], format: str | None, is_table: bool) -> str:
 def _kind_of(path: Path, format: str | None, is_table: bool) -> str:
     ending = _ending(path)
     if format is None and ending not in FORMATS:
-        expected = f"the ending must be one of .{', .'.join(FORMATS)}"
+        expected = f"the file extension must be one of .{', .'.join(FORMATS)}"
         remedy = "use lk.speech.SpokenWords for audio" if ending == "wav" else "pass format= or move the file"
         raise DataError(sentence(str(path), expected, f'".{ending}"' if ending else "none", remedy))
     kind = format or FORMATS[ending]

@@ -246,7 +246,7 @@ def _format_by_ending(path: Path) -> str:
         endings.pop()
     ending = endings[-1] if endings else ""
     if ending not in ENDINGS:
-        expected = f"the ending must be one of .{', .'.join(ENDINGS)} (or those with .gz, .zst)"
+        expected = f"the file extension must be one of .{', .'.join(ENDINGS)} (or those with .gz, .zst)"
         say = by_caller("use --format csv", 'pass format="csv"')
         remedy = "export it as CSV" if ending.startswith("xls") else f"{say} if that is what it is"
         raise DataError(sentence(str(path), expected, f'".{ending}"' if ending else "none", remedy))

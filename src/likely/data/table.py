@@ -139,9 +139,9 @@ class Table:
         used = [values for column, values in found if column.is_used]
         columns = tuple(column for column, _ in found)
         if not used:
-            excluded = "; ".join(f'"{column.name}" is set aside ({column.reason})' for column in columns)
+            excluded = "; ".join(f'"{column.name}" is excluded ({column.reason})' for column in columns)
             excluded = f"none: {excluded}" if excluded else "none"
-            remedy = f"add one, or insist with {as_kind('NAME', 'KIND')}"
+            remedy = f"add one, or set its type with {as_kind('NAME', 'KIND')}"
             raise DataError(sentence(whose, "at least one column must be a measurement", excluded, remedy))
         return cls._with_roles(columns, pl.DataFrame(used), frame, roles, kept, task=task or "classification", why=why)
 
@@ -258,7 +258,7 @@ class Table:
         return tuple(column for column in self.columns if column.is_used)
 
     @property
-    def set_aside(self) -> dict[str, str]:
+    def excluded(self) -> dict[str, str]:
         """The excluded columns, and why."""
         return {column.name: f"{column.kind}: {column.reason}" for column in self.columns if not column.is_used}
 

@@ -17,7 +17,7 @@ from likely.core.ragged import Ragged
 from likely.core.ragged_input import side_by_side
 from likely.core.warnings import warn
 from likely.data.cells import at_row, shown, tokens
-from likely.data.column_roles import refuse_gaps, weights
+from likely.data.column_roles import refuse_missing_values, weights
 from likely.data.csv_reader import INDEX
 from likely.data.dates import are_dates, instants
 from likely.data.read_table import require
@@ -142,7 +142,7 @@ def _labels(column: pl.Series, whose: Index, n: int) -> Labels:
 def _weights(column: pl.Series, whose: Index, n: int) -> Array:
     """One weight per sequence, constant over its rows."""
     weight = weights(column, np.ones(len(column), dtype=np.bool_))
-    refuse_gaps(column, "every row needs the weight of its sequence")
+    refuse_missing_values(column, "every row needs the weight of its sequence")
     _constant(pl.Series(column.name, weight), whose, n, "a weight belongs to a whole sequence")
     first = np.empty(n)
     first[whose[::-1]] = weight[::-1]

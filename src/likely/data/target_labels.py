@@ -158,7 +158,7 @@ def _refuse_measurement(present: pl.Series, distinct: int, whose: str) -> None:
         return
     kind = "a regression target" if numbers is not None else "an identifier or text"
     expected = f"classes are needed, with several rows each, and this looks like {kind}"
-    remedy = f"choose another target, or insist with {as_kind(present.name, 'category')}"
+    remedy = f"choose another target, or set its type with {as_kind(present.name, 'category')}"
     raise DataError(sentence(whose, expected, f"{distinct} different values in {len(present)} rows", remedy))
 
 

@@ -14,7 +14,7 @@ from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.core.warnings import warn
-from likely.decomposition.principal_subspace import refuse_gaps
+from likely.decomposition.principal_subspace import refuse_missing_values
 from likely.distributions.gaussian.moments import Moments
 from likely.numerics.eigenvectors import canonical_basis, with_canonical_signs
 from likely.numerics.spd import symmetric
@@ -210,7 +210,7 @@ class DiscriminantSubspace(Value):
             refuse_infinite(z, "FisherDiscriminant")
             out = (z - self.mean) @ self.axes.T
             if not np.isfinite(out).all():
-                refuse_gaps(z, "FisherDiscriminant", FILLED)
+                refuse_missing_values(z, "FisherDiscriminant", FILLED)
             return out
 
         return map_rows(coordinates, x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64), len(self.axes))

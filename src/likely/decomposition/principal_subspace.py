@@ -141,7 +141,7 @@ class PrincipalSubspace(Value):
         out = (x - self.mean) @ self.axes.T
         if not np.isfinite(out).all() or not len(self.axes):
             refuse_infinite(x, "PrincipalSubspace")
-            refuse_gaps(x, "PrincipalSubspace")
+            refuse_missing_values(x, "PrincipalSubspace")
         return out
 
     def whiten(self, x: ArrayLike) -> Array:
@@ -308,7 +308,7 @@ def number(found: Spectrum, components: Any) -> int:
     return min(int(np.searchsorted(held, components * found.total * (1 - 1e-14))) + 1, len(held))
 
 
-def refuse_gaps(x: Array, whose: str, remedy: str = "use PPCA, which integrates missing entries out") -> None:
+def refuse_missing_values(x: Array, whose: str, remedy: str = "use PPCA, which integrates missing entries out") -> None:
     """Raise for missing values, naming row and column: principal axes need complete rows."""
     bad = np.argwhere(np.isnan(x))
     if len(bad):

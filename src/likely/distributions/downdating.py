@@ -152,7 +152,7 @@ def _(stats: Successes, part: Any) -> Any:
 
 @without.register
 def _(stats: Moments, part: Any) -> Any:
-    n, shift, delta, factor = _unmerged(stats.weight, stats.shift, part.weight, _moved(part, stats.origin))
+    n, shift, delta, factor = _unmerged(stats.weight, stats.shift, part.weight, _shift_about(part, stats.origin))
     scatter = stats.scatter - part.scatter
     scatter = scatter - (factor[..., None, None] * delta[..., :, None]) * delta[..., None, :]
     i = np.arange(scatter.shape[-1])
@@ -165,7 +165,7 @@ def _(stats: Moments, part: Any) -> Any:
 
 @without.register
 def _(stats: ColumnMoments, part: Any) -> Any:
-    n, shift, delta, factor = _unmerged(stats.weight, stats.shift, part.weight, _moved(part, stats.origin))
+    n, shift, delta, factor = _unmerged(stats.weight, stats.shift, part.weight, _shift_about(part, stats.origin))
     scatter = stats.scatter - part.scatter - factor * delta**2
     _refuse_canceled(stats.scatter, scatter, n > 1)
     scatter = np.maximum(scatter, 0.0)
@@ -190,7 +190,7 @@ def _unmerged(n: Array, shift: Array, m: Array, shift_b: Array) -> tuple[Array, 
     return rest, moved, np.where(wide(m > 0), moved - shift_b, 0.0), factor
 
 
-def _moved(part: Any, origin: Array) -> Array:
+def _shift_about(part: Any, origin: Array) -> Array:
     return part.shift + (part.origin - origin)
 
 

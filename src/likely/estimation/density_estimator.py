@@ -123,7 +123,7 @@ class DensityEstimator(DefaultParts, BaseEstimator):
         with self._named_columns():
             prior = resolve_prior(model, stats, self.prior_rule())
             model = model.refit(stats, prior)
-        reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
+        reason = "closed form: no latent variables" if stats.complete else "one step of EM for each call of partial_fit"
         return self._adopt(FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)]))
 
     @property

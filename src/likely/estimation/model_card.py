@@ -7,7 +7,7 @@ from typing import Any
 
 
 class WithCard:
-    """Base of estimators whose files remember how they were fitted: data, selection, figures, cautions."""
+    """Base of estimators whose files remember how they were fitted: data, selection, figures, warnings."""
 
     card_: str = ""  # JSON
 

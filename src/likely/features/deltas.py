@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, check_option
 
 Normalization = Literal["mean", "mean and variance", "level"]
-LOUD = 0.9  # quantile of the frame energies that defines the level of a recording
+LEVEL_QUANTILE = 0.9  # quantile of the frame energies that defines the level of a recording
 FLAT = 1e-9  # standard deviation of a column, in the unit of the features, below which it is constant
 
 
@@ -66,5 +66,5 @@ def normalized(track: Array, how: Normalization | None = "mean", loudness: Seque
 
 def _leveled(track: Array, seen: Array, columns: list[int]) -> Array:
     out = track.copy()
-    out[:, columns] -= np.quantile(seen[:, columns], LOUD, axis=0)
+    out[:, columns] -= np.quantile(seen[:, columns], LEVEL_QUANTILE, axis=0)
     return out

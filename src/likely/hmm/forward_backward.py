@@ -17,7 +17,7 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.engine import cores, ordered_map
 from likely.hmm.markov_chain import THIN, Arcs
 
-STRETCH = 2**15  # frames that one core exponentiates at a time
+CHUNK = 2**15  # frames that one core exponentiates at a time
 FAR = 1e-260  # a time-varying transition probability below which scaled probabilities are not tried
 
 
@@ -350,12 +350,12 @@ def _exponentiate(b: Array, log_max: Array) -> None:
     from likely.hmm._loops import scaled_recursions as loops
 
     def fill(a: int) -> None:
-        at = slice(a, a + STRETCH)
+        at = slice(a, a + CHUNK)
         loops.shift(b[at], log_max[at], b.shape[1])
         with np.errstate(all="ignore"):
             np.exp(b[at], out=b[at])
 
-    for _ in ordered_map(fill, range(0, len(b), STRETCH), cores()):
+    for _ in ordered_map(fill, range(0, len(b), CHUNK), cores()):
         pass
 
 

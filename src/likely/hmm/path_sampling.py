@@ -16,7 +16,7 @@ from likely.hmm.logistic_transition import LogisticTransition
 from likely.hmm.markov_chain import Arcs, Chain
 from likely.hmm.sequence_blocks import SequenceBlocks
 
-FOREVER = 10**7  # frames after which sampling gives up on a sequence that has not ended
+MAX_FRAMES = 10**7  # frames after which sampling gives up on a sequence that has not ended
 
 
 def sample_paths(chain: Chain, n: int, rng: Generator, length: Any = None) -> Ragged:
@@ -56,9 +56,9 @@ def _sample_until_exit(arcs: Arcs, n: int, rng: Generator) -> Ragged:
         if not len(alive):
             break
         steps.append((alive, state))
-        if len(steps) > FOREVER:
+        if len(steps) > MAX_FRAMES:
             remedy = "give a length: sample(n, rng, length=100)"
-            raise DomainError(sentence("HMM.sample", "sequences must come to an end", f"{FOREVER} frames", remedy))
+            raise DomainError(sentence("HMM.sample", "sequences must come to an end", f"{MAX_FRAMES} frames", remedy))
         state = _categorical_samples(on[state], rng.random(len(state)))
     whose = np.concatenate([np.empty(0, np.intp), *(a for a, _ in steps)])
     what = np.concatenate([np.empty(0, np.intp), *(s for _, s in steps)])

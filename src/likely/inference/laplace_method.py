@@ -246,7 +246,7 @@ class _Derivatives(NamedTuple):
     gradient: Callable[[Array], Any] | None
     hessian: Callable[[Array], Any] | None
 
-    def gradient_at(self, z: Array, root: Array, beside: float = finite_differences.BESIDE) -> Array:
+    def gradient_at(self, z: Array, root: Array, beside: float = finite_differences.GRADIENT_STEP) -> Array:
         if self.gradient is not None:
             return np.asarray(self._given(self.gradient, z, (len(z),), "gradient") @ root)
         return finite_differences.gradient(self.f, z, root, beside)
@@ -377,7 +377,7 @@ def _bfgs(
 
 
 def _finite_gradient(derivatives: _Derivatives, z: Array, root: Array) -> Array:
-    for beside in (finite_differences.BESIDE, 1e-6, 1e-8):
+    for beside in (finite_differences.GRADIENT_STEP, 1e-6, 1e-8):
         found = derivatives.gradient_at(z, root, beside)
         if np.isfinite(found).all():
             return found
@@ -404,7 +404,7 @@ def _checked_mode(f: _LogDensity, mode: _Mode) -> _Mode:
     """Check of the mode: negative curvature in all directions, and a decrease of about ½ one deviation away."""
     values, vectors = np.linalg.eigh(0.5 * (mode.negative_hessian + mode.negative_hessian.T))
     noise = 1e-12 * abs(mode.value)
-    if not (values > max(1e-4, noise / finite_differences.AROUND[1] ** 2)).all():
+    if not (values > max(1e-4, noise / finite_differences.HESSIAN_STEPS[1] ** 2)).all():
         _refuse_direction(f, mode, mode.root @ vectors[:, 0], float(values[0]))
     away = (mode.root @ (vectors / np.sqrt(values))).T
     falls = mode.value - f(np.concatenate([mode.z + away, mode.z - away]))
@@ -419,7 +419,7 @@ def _checked_mode(f: _LogDensity, mode: _Mode) -> _Mode:
 
 def _refuse_noise(mode: _Mode, negative_hessian: float) -> None:
     """Refuse a curvature that may be rounding alone."""
-    rounding = 1e-12 * abs(mode.value) / finite_differences.AROUND[1] ** 2
+    rounding = 1e-12 * abs(mode.value) / finite_differences.HESSIAN_STEPS[1] ** 2
     if rounding > 1e-2 and abs(negative_hessian) <= rounding:
         expected = "log f must be near 0 at its mode, so that its curvature exceeds rounding"
         raise DomainError(sentence(ME, expected, f"{mode.value:.3g}", "subtract a constant from log_density"))

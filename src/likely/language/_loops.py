@@ -13,7 +13,7 @@ import numpy as np
 from likely.numerics.compile import compiled, compiled_for_size
 
 NEAR = 40.0  # terms of a sum that many nats below the largest are below its last digit
-FAINT = 1e-40  # boundaries below this share of the best are left out of sums ...
+NEGLIGIBLE = 1e-40  # boundaries below this share of the best are left out of sums ...
 SEEN = 1e-20  # ... which are computed in logarithms where the result is not above this
 
 
@@ -364,7 +364,7 @@ def _forward_boundaries(boundary, lm_probs, highest, lm_indptr, lm_indices, lm_l
     if maximum > -np.inf:
         for g in range(len(boundary)):
             weight = np.exp(boundary[g] + highest[g] - maximum)
-            if weight > FAINT:
+            if weight > NEGLIGIBLE:
                 row = lm_probs[g]
                 for w in range(len(sums)):
                     sums[w] += weight * row[w]
@@ -386,7 +386,7 @@ def _backward_boundaries(entry_beta, lm_probs, highest, lm_indptr, lm_indices, l
     if maximum > -np.inf:
         for w in range(len(entry_beta)):
             weight = np.exp(entry_beta[w] - maximum)
-            if weight > FAINT:
+            if weight > NEGLIGIBLE:
                 row = lm_probs[w]
                 for g in range(len(sums)):
                     sums[g] += weight * row[g]

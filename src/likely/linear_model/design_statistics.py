@@ -14,7 +14,7 @@ from likely.core.errors import DataError, sentence
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.scatter_qr import root_of_rows
 from likely.linear_model.evidence import Problem
-from likely.linear_model.gaussian_regression import refuse_gaps
+from likely.linear_model.gaussian_regression import refuse_missing_values
 from likely.linear_model.least_squares import RegressionStats, condition_number, gram_of_rows
 
 PRODUCTS = 1e8  # rows × columns² up to which the Gram matrix in double-double is taken at once: a second
@@ -77,7 +77,7 @@ def collected(table: Table, take: Any = gram_of_rows) -> RegressionStats:
         by = w if v is None else 1 / v if w is None else w / v
         sums = take(z, by)
         if sums is None:
-            refuse_gaps(take_some(table.X, at), phi)
+            refuse_missing_values(take_some(table.X, at), phi)
             raise moments.overflow("regression")
         _refuse_underflow(z, by, phi.shape[1])
         n = float(len(y)) if w is None else float(w.sum())

@@ -145,7 +145,7 @@ class GaussianRegression(Value):
             raise ShapeError(sentence("GaussianRegression", expected, f"{phi.shape[1]} functions of {x.shape}"))
         with np.errstate(all="ignore"):
             if not np.isfinite(phi.sum()):
-                refuse_gaps(x, phi)
+                refuse_missing_values(x, phi)
         return np.asarray(phi)
 
     def given(self, x: Any) -> Gaussian:
@@ -426,7 +426,7 @@ def _regressors(x: Any) -> Any:
     return x[:, None] if x.ndim == 1 else x
 
 
-def refuse_gaps(x: Any, phi: Array) -> None:
+def refuse_missing_values(x: Any, phi: Array) -> None:
     """Raise an error that names the entry of x that makes a basis function undefined, if there is one."""
     table = np.asarray(x)
     if table.dtype.kind == "f":

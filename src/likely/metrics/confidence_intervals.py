@@ -214,14 +214,14 @@ def paired_difference(loss: Array, least: Array, weight: Any = None, cluster: In
     return found if over is None or not np.isfinite(over) else found._replace(se=over)
 
 
-def is_tied(behind: Mean | None, resolution: float = 0.0) -> bool:
+def is_tied(difference: Mean | None, resolution: float = 0.0) -> bool:
     """Whether a paired difference to the best is within one standard error, or negligible.
 
     If a single row is decided differently, difference and error are 1/n: a tie, in spite of rounding.
     """
-    if behind is None or not np.isfinite(behind.value):
+    if difference is None or not np.isfinite(difference.value):
         return False
-    return bool(behind.value <= max(behind.se * (1 + 1e-9), resolution))
+    return bool(difference.value <= max(difference.se * (1 + 1e-9), resolution))
 
 
 def errors_to_best(folds: Array) -> Array | None:

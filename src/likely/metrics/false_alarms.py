@@ -41,7 +41,7 @@ class Tail(NamedTuple):
 
 
 def tail(series: Sequence[Array], w: Array, share: float = TAIL) -> Tail:
-    """The exponential tail of stretches of values, with weights.
+    """The exponential tail of segments of values, with weights.
 
     >>> found = tail([np.random.default_rng(0).exponential(size=5000)], np.ones(1))
     >>> round(found.excess, 1), round(found.threshold(0.01), 1)
@@ -55,7 +55,7 @@ def tail(series: Sequence[Array], w: Array, share: float = TAIL) -> Tail:
 
 
 def predictive_threshold(odds: Sequence[Array], w: Array, rate: float) -> float:
-    """Log-odds threshold that a share `rate` of new normal frames exceeds on average, from held-out stretches.
+    """Log-odds threshold that a share `rate` of new normal frames exceeds on average, from held-out segments.
 
     Under the true distribution of normal frames a likelihood ratio exceeds x with probability 1/x at most (Markov,
     Ville), so that log-odds have a tail of one nat of mean excess or less. Alarms come in runs: 3,000 frames with 1 %
@@ -81,7 +81,7 @@ def exceeding(series: Sequence[Array], w: Array, threshold: float) -> float:
 
 
 def supported_rate(odds: Sequence[Array], w: Array, threshold: float) -> float:
-    """Upper confidence limit (95 %) of the share of normal frames above a threshold, from held-out stretches.
+    """Upper confidence limit (95 %) of the share of normal frames above a threshold, from held-out segments.
 
     Runs of frames above it are Poisson events. With only few of them, the limit is that of the tail: the mean excess
     of k runs over a border below the threshold is known up to a gamma distribution of shape k
@@ -122,7 +122,7 @@ def rule_of_three(independent: float) -> float:
 
 
 def correlation_time(series: Sequence[Array], w: Array) -> float:
-    """An upper limit of the integrated autocorrelation time τ = 1 + 2 Σ ρ_k of stretches of values.
+    """An upper limit of the integrated autocorrelation time τ = 1 + 2 Σ ρ_k of segments of values.
 
     Pairs of autocorrelations are summed while they are positive (Geyer 1992). The logarithm of what exceeds 1 is taken
     as normal with standard error √(2(2m + 1) / n) for m lags (Madras and Sokal 1988).
@@ -146,7 +146,7 @@ def correlation_time(series: Sequence[Array], w: Array) -> float:
 
 
 def _covariance(apart: Sequence[Array], w: Array, lag: int) -> float:
-    """Autocovariance at `lag` within stretches."""
+    """Autocovariance at `lag` within segments."""
     pairs = float(w @ [max(len(x) - lag, 0) for x in apart])
     return float(w @ [x[: len(x) - lag] @ x[lag:] if len(x) > lag else 0.0 for x in apart]) / pairs
 
@@ -214,8 +214,8 @@ def _mean_ratio(z: Array, w: Array, share: float) -> float:
 
 
 def allowed_shares(parts: Sequence[Sequence[Array]], w: Array, without: int | None = None) -> Array:
-    """Exponents (J,), one per column of the ratios (T, J) in parts[stretch][part]; one part may be left out of all."""
-    some = [(z, v) for stretch, v in zip(parts, w, strict=True) for k, z in enumerate(stretch) if k != without]
+    """Exponents (J,), one per column of the ratios (T, J) in parts[segment][part]; one part may be left out of all."""
+    some = [(z, v) for segment, v in zip(parts, w, strict=True) for k, z in enumerate(segment) if k != without]
     own = np.array([v for _, v in some])
     return np.array([allowed_share([z[:, j] for z, _ in some], own) for j in range(some[0][0].shape[1])])
 
@@ -223,7 +223,7 @@ def allowed_shares(parts: Sequence[Sequence[Array]], w: Array, without: int | No
 def tempered(parts: Sequence[Sequence[Array]], w: Array) -> list[list[Array]]:
     """Tempered evidence of each part, with the exponents from the other parts (cross-fitting)."""
     shares = [allowed_shares(parts, w, k) for k in range(len(parts[0]))]
-    return [[s * z for s, z in zip(shares, stretch, strict=True)] for stretch in parts]
+    return [[s * z for s, z in zip(shares, segment, strict=True)] for segment in parts]
 
 
 def edges(lengths: Sequence[int]) -> list[tuple[int, int]]:

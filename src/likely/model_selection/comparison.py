@@ -49,7 +49,7 @@ class Comparison:
         Posterior probabilities of the models; None unless each that was fitted has an evidence.
     log_score : tuple of Mean
         Mean log score of held-out rows, in nats per row, with its interval; None where a fit failed.
-    behind : tuple of Mean
+    difference : tuple of Mean
         Mean paired difference of the log score to the best one, with its interval and standard error.
     weights : array (m,)
         Weights of the average: the probabilities, else those with the largest held-out likelihood (stacking).
@@ -84,7 +84,7 @@ class Comparison:
     log_evidence: Array
     probabilities: Array | None
     log_score: tuple[Mean | None, ...]
-    behind: tuple[Mean | None, ...]
+    difference: tuple[Mean | None, ...]
     weights: Array
     scores: Array
     failures: tuple[str, ...]
@@ -185,11 +185,11 @@ class Comparison:
         return sorted(range(len(means)), key=lambda i: (-means[i], bool(self.failures[i])))
 
     def _line(self, i: int) -> tuple[Any, ...]:
-        score, behind = self.log_score[i], self.behind[i]
+        score, difference = self.log_score[i], self.difference[i]
         evidence = None if np.isnan(self.log_evidence[i]) else float(self.log_evidence[i])
         probability = None if self.probabilities is None else float(self.probabilities[i])
         scored = (None, None) if score is None else (score.value, score.se)
-        below = (None, None) if behind is None else (behind.value, behind.se)
+        below = (None, None) if difference is None else (difference.value, difference.se)
         return (self.names[i], evidence, probability, *scored, *below, float(self.weights[i]), self.seconds[i])
 
     def _targets(self, y: Any) -> Any:
@@ -371,7 +371,7 @@ def _compared(
     group = None if cluster is None else cluster[tested]
     log_score = tuple(_mean_score(scores[i], w) if able[i] else None for i in range(len(named)))
     best = max(np.flatnonzero(able), key=lambda i: (log_score[i].value, -i))  # type: ignore[union-attr]
-    behind = tuple(
+    difference = tuple(
         paired_difference(-scores[i], -scores[best], w, group) if able[i] else None for i in range(len(named))
     )
     models = tuple(done[0].model if ok else None for done, ok in zip(each, able, strict=True))
@@ -385,8 +385,8 @@ def _compared(
     classes = None if targets is None else targets.classes
     notes = (*notes, *_warnings(names, each), *([why] if why else []))
     return Comparison(
-        names, kind, models, evidence, probabilities, log_score, behind, weights, scores, failures, seconds, classes,
-        notes,
+        names, kind, models, evidence, probabilities, log_score, difference, weights, scores, failures, seconds,
+        classes, notes,
     )  # fmt: skip
 
 

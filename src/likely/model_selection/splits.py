@@ -16,7 +16,7 @@ from likely.core.ragged import Ragged
 from likely.estimation.foreign_tables import equal_rows, take_rows
 
 MOST = 20  # mean number of copies per row up to which they are expanded
-LEVELS = 20  # different whole numbers up to which a column counts as one of categories
+LEVELS = 20  # different integers up to which a column counts as one of categories
 HEAVY = 0.01  # the share of a class from which a unit could unbalance the folds
 
 
@@ -114,7 +114,7 @@ def _distinct(X: Any, target: Any, labels: Index, here: Index, apart: bool) -> I
 def _by_chance(tables: list[Any], n: int) -> bool:
     """Whether n rows may be equal by chance: all columns hold categories, and there are at most n² combinations.
 
-    Categories are text, bools, or at most 20 whole numbers: one of several measurements hardly occurs twice.
+    Categories are text, bools, or at most 20 integers: one of several measurements hardly occurs twice.
     """
     log_cells = 0.0
     for column in (column for table in tables for column in _columns(table)):

@@ -45,7 +45,7 @@ def bessel_ratio(kappa: Any) -> Array:
     return np.asarray(i1e(kappa) / i0e(kappa))
 
 
-def bessel_lack(kappa: Any) -> Array:
+def bessel_ratio_complement(kappa: Any) -> Array:
     """1 − A(κ), accurate also where A is 1 to rounding: about 1 / 2κ."""
     kappa = np.asarray(kappa, dtype=np.float64)
     inverse = 1.0 / np.maximum(kappa, FAR)
@@ -83,7 +83,7 @@ def concentration_of(ratio: Any, lack: Any = None) -> Array:
     with np.errstate(divide="ignore"):
         kappa = np.where(r < 0.6, 2 * r + r**3 + 5 / 6 * r**5, 0.5 / u + 0.25)
     for _ in range(40):
-        slope, a, rest = bessel_slope(kappa) * kappa, bessel_ratio(kappa), bessel_lack(kappa)
+        slope, a, rest = bessel_slope(kappa) * kappa, bessel_ratio(kappa), bessel_ratio_complement(kappa)
         step = np.where(r < 0.6, np.log(a / r) * a / slope, -np.log(rest / u) * rest / slope)
         kappa = kappa * np.exp(-np.clip(step, -2.0, 2.0))
         if np.all(np.abs(step) < 4e-16):

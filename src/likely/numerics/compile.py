@@ -17,8 +17,8 @@ from typing import Any
 from likely.core.job_size import is_small
 
 LOG = logging.getLogger("likely")
-PATIENCE = 1.0  # seconds of compiling after which a message is printed on a terminal
-SPEAKS: bool | None = None  # whether the message is printed on stderr; None: in interactive use
+ANNOUNCE_AFTER = 1.0  # seconds of compiling after which a message is printed on a terminal
+ANNOUNCES: bool | None = None  # whether the message is printed on stderr; None: in interactive use
 DEFERRED = (0, 68)  # version of Numba with which helpers get machine code inside of their loops only
 COLLECTIONS = (50_000, 20, 20)  # thresholds of Python's garbage collector while a loop is compiled
 MESSAGE = "compiling {}, once: the machine code is kept (`likely warm` does it in advance)"
@@ -205,10 +205,10 @@ class FewerCollections:
 class Announcer:
     """Logs each compilation, and prints a message on a terminal or in a notebook, once per subject.
 
-    A subject is a file of loops, as "kalman". Nothing is printed before compiling took `PATIENCE` seconds.
+    A subject is a file of loops, as "kalman". Nothing is printed before compiling took `ANNOUNCE_AFTER` seconds.
     """
 
-    def __init__(self, patience: float = PATIENCE) -> None:
+    def __init__(self, patience: float = ANNOUNCE_AFTER) -> None:
         self.patience = patience
         self.announced: set[str] = set()
         self.spent = 0.0  # seconds of compiling without a message
@@ -225,7 +225,7 @@ class Announcer:
                 return
             self.began = perf_counter()
             LOG.info(MESSAGE.format(f"{module}.{function}"))
-            if module not in self.announced and somebody_waits():
+            if module not in self.announced and is_interactive():
                 self.timer = Timer(max(self.patience - self.spent, 0.0), self.tell, (module,))
                 self.timer.daemon = True
                 self.timer.start()
@@ -253,10 +253,10 @@ def subject_of(module: str) -> str:
     return ".".join(part for part in module.split(".")[1:] if part.strip("_") != "loops")
 
 
-def somebody_waits() -> bool:
+def is_interactive() -> bool:
     """True at a terminal, in an interactive interpreter, in a notebook, and in a command that is not quiet."""
-    if SPEAKS is not None:
-        return SPEAKS
+    if ANNOUNCES is not None:
+        return ANNOUNCES
     interactive = hasattr(sys, "ps1") or bool(sys.flags.interactive) or "ipykernel" in sys.modules
     return interactive or (sys.stderr is not None and sys.stderr.isatty())
 

@@ -9,11 +9,11 @@ import numpy as np
 from likely.core.arrays import Array
 
 Rows = Callable[[Array], Array]  # points (n, d) → values (n,)
-BESIDE = 1e-4  # step: truncation 1e-8 of the third derivative, rounding 1e-12 of the value
-AROUND = (0.1, 0.05)  # two steps; Richardson extrapolation removes the fourth derivative
+GRADIENT_STEP = 1e-4  # step: truncation 1e-8 of the third derivative, rounding 1e-12 of the value
+HESSIAN_STEPS = (0.1, 0.05)  # two steps; Richardson extrapolation removes the fourth derivative
 
 
-def gradient(f: Rows, at: Array, root: Array, beside: float = BESIDE) -> Array:
+def gradient(f: Rows, at: Array, root: Array, beside: float = GRADIENT_STEP) -> Array:
     """Gradient ∂f/∂u (d,) at u = 0 of f(at + root u), by central differences in the units of `root` (d, d)."""
     step = beside * root.T
     values = f(np.concatenate([at + step, at - step]))
@@ -22,7 +22,7 @@ def gradient(f: Rows, at: Array, root: Array, beside: float = BESIDE) -> Array:
 
 def curvature(f: Rows, at: Array, value: float, root: Array) -> Array:
     """Hessian ∂²f/∂u∂uᵀ (d, d) at u = 0 of f(at + root u): central differences with two steps, error O(h⁴)."""
-    coarse, fine = (_second_differences(f, at, value, root, h) for h in AROUND)
+    coarse, fine = (_second_differences(f, at, value, root, h) for h in HESSIAN_STEPS)
     return np.asarray((4 * fine - coarse) / 3)
 
 
@@ -45,5 +45,5 @@ def slope_of_gradient(g: Callable[[Array], Array], at: Array, root: Array) -> Ar
         steps = h * root.T
         return np.array([(g(at + s) - g(at - s)) / (2 * h) for s in steps]) @ root
 
-    out = (4 * ring(AROUND[1] / 10) - ring(AROUND[0] / 10)) / 3
+    out = (4 * ring(HESSIAN_STEPS[1] / 10) - ring(HESSIAN_STEPS[0] / 10)) / 3
     return np.asarray(0.5 * (out + out.T))

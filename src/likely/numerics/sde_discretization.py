@@ -28,12 +28,12 @@ def discretize(drift: Array, diffusion: Array, steps: Array) -> tuple[Array, Arr
     >>> A[0].tolist(), Q[0].tolist()
     ([[1.0, 2.0], [0.0, 1.0]], [[8.0, 6.0], [6.0, 6.0]])
     """
-    A, Q, _ = Motion.of(drift, diffusion).over(steps)
+    A, Q, _ = Discretizer.of(drift, diffusion).over(steps)
     return A, Q
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class Discretizer:
     """A drift and a diffusion matrix, prepared for steps of any length."""
 
     parts: tuple[tuple[Index, CoupledStates], ...]  # coupled states, and their series

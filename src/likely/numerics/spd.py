@@ -112,7 +112,7 @@ class Degenerate:
         return np.asarray(outside | (np.abs(z[:, ~varies]) > 1e-12 * size[~varies]).any(axis=1))
 
 
-def degenerate(a: Array) -> Degenerate | None:
+def rank_deficient_factor(a: Array) -> Degenerate | None:
     """Rank-deficient factorization of a positive semi-definite matrix (d, d), or None if it is indefinite."""
     d = len(a)
     s = scales(a)
@@ -129,7 +129,7 @@ def degenerate(a: Array) -> Degenerate | None:
 
 
 def is_semidefinite(a: Array) -> bool:
-    """True if a symmetric matrix (d, d) has no negative eigenvalue beyond rounding, as in `degenerate`.
+    """True if a symmetric matrix (d, d) has no negative eigenvalue beyond rounding, as in `rank_deficient_factor`.
 
     A Cholesky factorization with 1e-9 of the largest eigenvalue added to the diagonal decides in a tenth of the time of
     an eigendecomposition; where it fails, the eigenvalues decide.
@@ -147,7 +147,7 @@ def is_semidefinite(a: Array) -> bool:
     try:
         np.linalg.cholesky(c)
     except np.linalg.LinAlgError:
-        return degenerate(a) is not None
+        return rank_deficient_factor(a) is not None
     return True
 
 

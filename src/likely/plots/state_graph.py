@@ -100,7 +100,7 @@ class _Graph:
             raise DomainError(sentence("plot_transition_graph", f"at most {MOST} states can be drawn", N, remedy))
         called = state_names(None if names is not None and len(names) != K else names, K, "plot_transition_graph")
         depth = layers(hmm.transition >= (LEAST if least is None else least))
-        least = worth_drawing(hmm.transition) if least is None else least
+        least = arrow_threshold(hmm.transition) if least is None else least
         at = _in_line(depth) if depth is not None else _in_circle(N)
         return cls(
             at,
@@ -125,10 +125,10 @@ class _Graph:
         return R if k < self.states else NULL
 
 
-def worth_drawing(moves: Array) -> float:
+def arrow_threshold(moves: Array) -> float:
     """The probability from which arrows are drawn: so many a state, and none below 0.005.
 
-    >>> worth_drawing(np.full((3, 3), 1 / 3)), worth_drawing(np.array([[0.9, 0.1], [0.001, 0.999]]))
+    >>> arrow_threshold(np.full((3, 3), 1 / 3)), arrow_threshold(np.array([[0.9, 0.1], [0.001, 0.999]]))
     (0.005, 0.005)
     """
     between = np.sort(moves[~np.eye(len(moves), dtype=bool)])[::-1]

@@ -31,7 +31,7 @@ def reliability(
     >>> reliability([0.9], [0.8], [0.7], [0.9], [10.0])[:4]
     '<svg'
     """
-    confidence, frequency, low, high, weight = _seen(confidence, frequency, low, high, weight)
+    confidence, frequency, low, high, weight = _nonempty_bins(confidence, frequency, low, high, weight)
     frame = Frame.of((0, 1), (0, 1), height=330)
     tops = Frame.of((0, 1), (0, float(max(weight.max(initial=0.0), 1e-300))), height=420, margins=(298, 22, 46, 66))
     grid = axes(frame, "", "observed frequency", ticks(0, 1), ticks(0, 1), x_words=lambda _: "",
@@ -47,7 +47,7 @@ def reliability(
     )  # fmt: skip
 
 
-def _seen(confidence: Any, *rest: Any) -> list[Any]:
+def _nonempty_bins(confidence: Any, *rest: Any) -> list[Any]:
     """Bins that hold something."""
     parts = [np.asarray(part, dtype=np.float64) for part in (confidence, *rest)]
     keep = (parts[-1] > 0) & np.isfinite(parts[0]) & np.isfinite(parts[1])

@@ -58,7 +58,7 @@ class EMRun:
 class ClusterStudy:
     """Data, mixture and assignment of one run: the data of the report.
 
-    `study` holds what every report has: title, files, columns, hazards, the map, and how to reproduce it; its
+    `study` holds what every report has: title, files, columns, warnings, the map, and how to reproduce it; its
     classes are the clusters.
     """
 

@@ -31,13 +31,13 @@ def column_facts(
     if not cells.shape == labels.shape == w.shape:
         expected = f"values, label and weight of column {name!r} must have one length"
         raise ShapeError(sentence("column_facts", expected, f"{cells.shape}, {labels.shape} and {w.shape}"))
-    seen = _seen(cells)
+    seen = _is_observed(cells)
     describe = _of_numbers if cells.dtype.kind in "fiub" else _of_levels
     facts = describe(cells[seen], labels[seen], w[seen], n_classes)
     return ColumnFacts(name, kind, reason, missing=float(w[~seen].sum()), **facts)
 
 
-def _seen(cells: Any) -> Any:
+def _is_observed(cells: Any) -> Any:
     if cells.dtype.kind == "f":
         return np.isfinite(cells)
     return np.array([c is not None and c == c for c in cells.tolist()], dtype=bool)  # NaN is not itself

@@ -44,7 +44,7 @@ from likely.report.style import style_sheet
 # in the order of reading: id, words in the table of contents, what writes it
 SECTIONS = (
     ("data", "Data", data),
-    ("aside", "Excluded columns, cautions", aside),
+    ("aside", "Excluded columns, warnings", aside),
     ("leaderboard", "Leaderboard", leaderboard),
     ("confusion", "Confusion", confusion),
     ("calibration", "Calibration", calibration),
@@ -70,7 +70,7 @@ def report_html(study: Study) -> str:
     _check(study)
     written = [(name, words, part) for name, words, write in SECTIONS if (part := write(study))]
     contents = [
-        (name, words if name != "aside" or study.unit != "recording" else "Cautions") for name, words, _ in written
+        (name, words if name != "aside" or study.unit != "recording" else "Warnings") for name, words, _ in written
     ]
     main = tag("main", *(part for _, _, part in written))
     body = tag("body", with_contents(verdict(study), contents), main, _footer(study))
@@ -80,7 +80,7 @@ def report_html(study: Study) -> str:
 # in the order of reading: id, words in the table of contents
 CLUSTER_CONTENTS = (
     ("profiles", "Profiles"), ("map", "Map"), ("certainty", "Certainty"), ("numbers", "Number of clusters"),
-    ("learning", "Learning"), ("data", "Data"), ("aside", "Excluded columns, cautions"), ("reproduce", "Reproduce"),
+    ("learning", "Learning"), ("data", "Data"), ("aside", "Excluded columns, warnings"), ("reproduce", "Reproduce"),
 )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def cluster_html(c: ClusterStudy) -> str:
 
 
 REGRESSION_CONTENTS = (
-    ("data", "Data"), ("aside", "Excluded columns, cautions"), ("leaderboard", "Leaderboard"),
+    ("data", "Data"), ("aside", "Excluded columns, warnings"), ("leaderboard", "Leaderboard"),
     ("residuals", "Residuals"), ("calibration", "Intervals"), ("drivers", "Feature importance"),
     ("effects", "Partial effects"), ("bands", "Predictive bands"), ("worst", "Largest errors"),
     ("reproduce", "Reproduce"),

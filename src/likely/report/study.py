@@ -40,8 +40,8 @@ class Contender:
     seconds: float | None = None
     chosen: bool = False
     note: str = ""  # why it failed, or what to know
-    behind: float | None = None  # paired difference to the best in the measure that was chosen by
-    behind_se: float | None = None  # its standard error
+    difference: float | None = None  # paired difference to the best in the measure that was chosen by
+    difference_se: float | None = None  # its standard error
     ties: tuple[str, ...] = ()  # measures in which it is within one standard error of the best
     rmse: float | None = None  # of a regression; cost is then its mean loss, log_loss its log score
     rmse_low: float | None = None
@@ -103,8 +103,8 @@ class Study:
     rows: int = 0  # rows, sequences or recordings with a label
     rows_unlabeled: int = 0
     columns: tuple[ColumnFacts, ...] = ()
-    set_aside: tuple[tuple[str, str], ...] = ()  # (column, reason)
-    hazards: tuple[str, ...] = ()  # warnings met
+    excluded: tuple[tuple[str, str], ...] = ()  # (column, reason)
+    warnings: tuple[str, ...] = ()  # warnings met
     leaderboard: tuple[Contender, ...] = ()
     evaluation: Evaluation | None = None  # of the winner, on rows that it had not seen
     cv: str = ""  # "5-fold stratified cross-validation"

@@ -91,8 +91,8 @@ figure{margin:0;min-width:0}
 figure.wide{max-width:820px;margin:18px 0}
 figure.narrow{max-width:520px;margin:18px 0}
 figure h3{margin:0 0 8px}
-.hazards{list-style:none;margin:14px 0;padding:0}
-.hazards li{border-left:4px solid var(--bad);background:var(--panel);padding:10px 16px;margin:0 0 8px;
+.warnings{list-style:none;margin:14px 0;padding:0}
+.warnings li{border-left:4px solid var(--bad);background:var(--panel);padding:10px 16px;margin:0 0 8px;
  border-radius:0 8px 8px 0;max-width:80ch;overflow-wrap:anywhere}
 pre{background:var(--panel);border-radius:10px;padding:14px 18px;overflow-x:auto;white-space:pre-wrap;
  overflow-wrap:anywhere;font:.875rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace}
@@ -163,7 +163,7 @@ header{padding-top:0}
 nav{display:none}
 section{padding-top:18px;margin-top:18px}
 h2,h3,caption,.lead{break-after:avoid}
-figure,tr,.figures,.hazards li,pre,.heat{break-inside:avoid}
+figure,tr,.figures,.warnings li,pre,.heat{break-inside:avoid}
 .scroll{overflow:visible}
 thead{display:table-header-group}
 .pair{grid-template-columns:1fr 1fr;gap:14px}

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from likely.automl.model_comparison import Field
+from likely.automl.model_comparison import ComparisonTask
 from likely.cli.fitting.data_checks import leaks, odd_costs, odd_zeros
 from likely.decision.cost import Cost
 from tests.cli.tables import run, write
@@ -16,7 +16,7 @@ from tests.cli.tables import run, write
 
 def field_of(columns, y, cv=5):
     classes, labels = np.unique(y, return_inverse=True)
-    return Field.of(pl.DataFrame(columns), classes, labels, cv)
+    return ComparisonTask.of(pl.DataFrame(columns), classes, labels, cv)
 
 
 def rows(n=200, seed=0):
@@ -99,7 +99,7 @@ def test_fit_report_and_card_name_the_hazards(tmp_path):
                "-o", tmp_path / "m", "--report", tmp_path / "r.html", "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     card, page = run("card", tmp_path / "m").stdout, (tmp_path / "r.html").read_text(encoding="utf-8")
-    listed = " ".join(json.loads(done.stdout)["hazards"])
+    listed = " ".join(json.loads(done.stdout)["warnings"])
     for words in ("alone predicts the label of 100.0%", "Zeros may mean missing", "is cheapest whatever is true"):
         assert all(words in text for text in (done.stderr, page, card, listed))
     assert "say little about the target" not in done.stderr
@@ -114,5 +114,5 @@ def test_a_calibration_that_gains_little_is_no_hazard(tmp_path):
     path = write(table.with_columns(pl.Series("y", np.where(y, "a", "b"))), tmp_path / "t.csv")
     for model, said in ("diagonal", True), ("pooled", False):  # one is far too sure
         done = run("fit", path, "--target", "y", "--models", model, "-o", tmp_path / "m", "--json")
-        hazards = " ".join(json.loads(done.stdout)["hazards"])
-        assert ("uncalibrated probabilities were poor" in hazards) == said
+        warnings = " ".join(json.loads(done.stdout)["warnings"])
+        assert ("uncalibrated probabilities were poor" in warnings) == said

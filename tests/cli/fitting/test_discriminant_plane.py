@@ -7,7 +7,7 @@ import polars as pl
 from scipy.linalg import eigh
 
 from likely.automl.candidates import model_candidates
-from likely.automl.model_comparison import Field
+from likely.automl.model_comparison import ComparisonTask
 from likely.cli.example_data import wine
 from likely.cli.fitting.discriminant_plane import FisherPlane, regions, separation
 from likely.cli.fitting.permutation_importance import importance
@@ -103,7 +103,7 @@ def test_the_column_that_decides_drives_the_decisions():
     rng = np.random.default_rng(0)
     y = np.arange(300) % 2
     X = pl.DataFrame({"noise": rng.normal(size=300), "signal": rng.normal(3.0 * y), "echo": rng.normal(size=300)})
-    field = Field.of(X, np.array([0, 1]), y, 5)
+    field = ComparisonTask.of(X, np.array([0, 1]), y, 5)
     (pooled,) = [
         candidate for candidate in model_candidates(dict.fromkeys(X.columns, "real")) if candidate.key == "pooled"
     ]

@@ -102,7 +102,7 @@ def test_the_card_of_sequences_has_the_chapters_of_a_table(folder):
     text = run("card", folder / "gait.likely").stdout
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
         "## What it is", "## Intended use", "## Data", "## How it was chosen", "## Performance",
-        "## Costs and reject options", "## Cautions", "## Limitations", "## How to reproduce",
+        "## Costs and reject options", "## Warnings", "## Limitations", "## How to reproduce",
     ]  # fmt: skip
     facts = json.loads((folder / "gait.json").read_text())
     assert facts["fingerprint"] in text and facts["command"] in text and "| up | 12 |" in text

@@ -108,7 +108,7 @@ def test_the_number_of_states_is_chosen_where_nobody_says_it(folder, tmp_path):
     done = run("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "x", "-o", tmp_path / "m.likely",
                "--cv", 2, "--n-states", 2)  # fmt: skip
     assert "(the model was chosen on the same folds" in done.stderr
-    assert "say little" in " ".join(facts["hazards"])  # y is noise
+    assert "say little" in " ".join(facts["warnings"])  # y is noise
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_sequences_are_chosen_by_the_same_rule(folder, tmp_path):
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     tied = [line for line in facts["leaderboard"] if line["ties"] == ["log-loss"]]
-    assert all((line["behind"] <= line["behind_se"]) == (line in tied) for line in facts["leaderboard"])
+    assert all((line["difference"] <= line["difference_se"]) == (line in tied) for line in facts["leaderboard"])
     assert any(line["chosen"] for line in tied) and "--criterion log-loss" in facts["command"]
     assert "log-loss" in facts["rule"] and "has a log-loss of" in facts["verdict"]
 

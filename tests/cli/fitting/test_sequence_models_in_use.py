@@ -160,8 +160,8 @@ def test_a_column_without_entries_is_set_aside(tmp_path):
                "--n-states", 1, "--cv", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
     assert done.exit_code == 0 and kinds(json.loads(done.stdout)) == {"x": "real"}
     told = json.loads(done.stdout)
-    assert told["set_aside"] == {"never": "no entry at all"}
-    assert 'Column "never" has no entry at all and was set aside.' in told["hazards"]
+    assert told["excluded"] == {"never": "no entry at all"}
+    assert 'Column "never" has no entry at all and was excluded.' in told["warnings"]
     assert 'column "never" has no entry' in done.stderr
     done = run("fit", tmp_path / "w.csv", *ROLES, "--target", "gait", "--columns", "never", "-o", tmp_path / "n.likely")
     assert done.exit_code == 3 and not (tmp_path / "n.likely").exists()

@@ -9,7 +9,7 @@ from scipy.special import log_ndtr
 
 import likely as lk
 from likely.core.ragged import Ragged
-from likely.estimation.novelty.held_out_frames import independent_frames, stretches, supported_share, supported_words
+from likely.estimation.novelty.held_out_frames import independent_frames, segments, supported_share, supported_words
 from likely.estimation.novelty.hmm_novelty_score import ChainTail
 from likely.metrics.false_alarms import quantile
 
@@ -109,7 +109,7 @@ def test_what_is_supported_counts_that_the_same_frames_set_the_threshold(n, memo
     exceeds, more = [], []
     for kept in (left_out(seed, n, memory) for seed in range(60)):
         rate = above / independent_frames(kept)
-        share = np.exp(-quantile(*stretches(kept), rate))  # of new frames above the threshold
+        share = np.exp(-quantile(*segments(kept), rate))  # of new frames above the threshold
         exceeds.append(share > supported_share(kept, 0.0, rate))
         more.append(share > rate)
     assert np.mean(exceeds) <= 0.1

@@ -332,8 +332,8 @@ def test_known_faults_are_distinguished_and_unknown_ones_are_said_to_be() -> Non
             x[:, 2] += np.where(np.arange(T) % 2, 5.0, -5.0)
         return x
 
-    stretches, labels = [plant(rng, 1000), faulty("bias", 300), faulty("noise", 300)], ["normal", "bias", "noise"]
-    monitor = FaultMonitor().fit(stretches, labels)
+    segments, labels = [plant(rng, 1000), faulty("bias", 300), faulty("noise", 300)], ["normal", "bias", "noise"]
+    monitor = FaultMonitor().fit(segments, labels)
     assert monitor.classes_.tolist() == ["bias", "noise"]
     for column, kind in enumerate(["bias", "noise", "new"]):
         stream = np.vstack([plant(rng, 50), faulty(kind, 60)])
@@ -341,8 +341,8 @@ def test_known_faults_are_distinguished_and_unknown_ones_are_said_to_be() -> Non
         np.testing.assert_allclose(found.sum(axis=1), 1)
         assert np.bincount(found[65:].argmax(axis=1), minlength=3).argmax() == column
         assert monitor.watch(stream).alarm[60:].mean() > 0.7
-    rows = np.repeat(labels, [len(s) for s in stretches])
-    again = FaultMonitor().fit(np.vstack(stretches), rows)
+    rows = np.repeat(labels, [len(s) for s in segments])
+    again = FaultMonitor().fit(np.vstack(segments), rows)
     np.testing.assert_allclose(again.model_.threshold, monitor.model_.threshold)
 
 
@@ -465,7 +465,7 @@ def test_what_cannot_be_is_refused() -> None:
         hole[:, 1] = np.nan
         FaultMonitor().fit(hole)
     for few in ([x, x[:2] + 3.0], [x, *(row[None] + 3.0 for row in x[:30])]):
-        with pytest.raises(DataError, match="needs a stretch of 10 frames"):
+        with pytest.raises(DataError, match="needs a segment of 10 frames"):
             FaultMonitor().fit(few, ["normal", *["fault"] * (len(few) - 1)])
     for settings in (
         {"hazard": 0.0},
@@ -502,12 +502,12 @@ def test_a_monitor_without_known_faults_can_be_saved(tmp_path):
 
 
 @pytest.mark.slow
-def test_lengths_cut_one_array_into_stretches(rng: np.random.Generator) -> None:
+def test_lengths_cut_one_array_into_segments(rng: np.random.Generator) -> None:
     x = plant(rng, 400, 3)
     of_list = FaultMonitor(false_alarm_rate=0.05).fit([x[:250], x[250:]])
     of_array = FaultMonitor(false_alarm_rate=0.05).fit(x, lengths=[250, 150])
     np.testing.assert_allclose(of_array.watch(x[:20]).log_odds, of_list.watch(x[:20]).log_odds)
     frame = pd.DataFrame(x, columns=list("abc"))
     assert FaultMonitor(false_alarm_rate=0.05).fit(frame, lengths=[250, 150]).feature_names_in_.tolist() == list("abc")
-    with pytest.raises(ShapeError, match=r"one label per stretch \(1\), got 2: for lengths .* write lengths="):
+    with pytest.raises(ShapeError, match=r"one label per segment \(1\), got 2: for lengths .* write lengths="):
         FaultMonitor(false_alarm_rate=0.05).fit(x, [250, 150])

@@ -56,7 +56,7 @@ def test_the_process_is_learned() -> None:
     assert len(found.left_out) == 5
 
 
-def test_sums_of_stretches_add_and_weights_are_copies() -> None:
+def test_sums_of_segments_add_and_weights_are_copies() -> None:
     a, b = process(np.random.default_rng(3), 40), process(np.random.default_rng(4), 30)
     both = PairStats.of(a, 2.0).plus(PairStats.of(b))
     three = PairStats.of(a).plus(PairStats.of(a)).plus(PairStats.of(b))

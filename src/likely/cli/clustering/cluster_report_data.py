@@ -43,8 +43,8 @@ def _study(c: ClusterRun) -> Study:
     return Study(
         title=title_of(job), target="cluster", classes=tuple(f"cluster {i + 1}" for i in range(k)),
         source=tuple("standard input" if f == "-" else Path(f).name for f in job.files), rows=len(c.table),
-        columns=columns_of(c.table, c.labels, k, c.table.weight), set_aside=tuple(c.table.set_aside.items()),
-        hazards=c.hazards, plane=_plane(c), made=c.made, command=job.command, fingerprint=c.table.fingerprint,
+        columns=columns_of(c.table, c.labels, k, c.table.weight), excluded=tuple(c.table.excluded.items()),
+        warnings=c.warnings, plane=_plane(c), made=c.made, command=job.command, fingerprint=c.table.fingerprint,
         seed=job.seed, model_file=job.save_model or "",
         snippet=_snippet(job.save_model),
     )  # fmt: skip

@@ -89,7 +89,7 @@ class ClusterRun:
     model: TableClusterer
     shares: Array  # (n, K): p(cluster | row)
     traits: list[Trait]
-    hazards: tuple[str, ...]
+    warnings: tuple[str, ...]
     made: str
 
     @property
@@ -175,12 +175,12 @@ def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, console: Conso
     traits = profile({name: rows[name] for name in kinds}, kinds, shares.argmax(axis=1), shares.shape[1], table.weight)
     done = ClusterRun(job, source, table, frame, found, model, shares, traits, (), made)
     heard = (str(w.message) for w in caught if issubclass(w.category, FitWarning))
-    hazards = dict.fromkeys([*_hazards(done), *heard])
-    return ClusterRun(job, source, table, frame, found, model, shares, traits, tuple(hazards), made)
+    found_warnings = dict.fromkeys([*_warnings(done), *heard])
+    return ClusterRun(job, source, table, frame, found, model, shares, traits, tuple(found_warnings), made)
 
 
-def _hazards(c: ClusterRun) -> Iterator[str]:
-    """Cautions about the clusters."""
+def _warnings(c: ClusterRun) -> Iterator[str]:
+    """Warnings about the clusters."""
     from likely.automl.table_clusterer import most_clusters
 
     report, k = c.found.mixture.report_, c.shares.shape[1]
@@ -215,7 +215,7 @@ def _of_the_choice(c: ClusterRun) -> Iterator[str]:
     if others:
         ways = {"bic": "BIC", "held-out": "held-out likelihood", "prior": "a sparse prior"}
         listed = ", ".join(f"{ways[way]} would choose {number}" for way, number in others.items())
-        yield f"The number of clusters is not clear-cut: {listed}."
+        yield f"The number of clusters is ambiguous: {listed}."
     if not np.all(choice.converged.get(c.found.criterion, True)):
         yield "Some of the fits that chose the number had not converged: other seeds may choose another number."
     if c.found.chosen_on < len(c.table):
@@ -244,7 +244,7 @@ def facts_of(c: ClusterRun) -> dict[str, Any]:
         "task": "clusters", "made": c.made, "command": c.job.command, "seed": c.job.seed, "source": list(c.job.files),
         "rows": len(c.table), "roles": described["roles"], "fingerprint": described["fingerprint"],
         "columns": [{k: v for k, v in x.items() if k != "levels"} for x in described["columns"] if x["used"]],
-        "set_aside": c.table.set_aside, "hazards": list(c.hazards), "clusters": _clusters_as_dicts(c),
+        "excluded": c.table.excluded, "warnings": list(c.warnings), "clusters": _clusters_as_dicts(c),
         "why": c.found.why, "shape": c.found.shape, "bic_of_shapes": c.found.bic,
         "choice": choice and {
             "by": c.found.criterion, "numbers": choice.numbers, "bic": choice.bic, "held_out": choice.held_out,

@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, Index
 
 if TYPE_CHECKING:
-    from likely.automl.model_comparison import Field
+    from likely.automl.model_comparison import ComparisonTask
     from likely.decision.cost import Cost
 
 FEWEST = 50  # rows from which one column can be called suspicious
@@ -28,7 +28,7 @@ NAMED = 8  # columns that a sentence names
 # --------------------------------------------------------------------------- leaks
 
 
-def leaks(field: Field) -> Iterator[str]:
+def leaks(field: ComparisonTask) -> Iterator[str]:
     """Columns that predict the label almost alone, far better than any other: possible target leakage."""
     if len(field.labels) < FEWEST or field.X.width < 2:
         return
@@ -45,12 +45,12 @@ def leaks(field: Field) -> Iterator[str]:
         yield f'{alone}, the best of the others of {1 - rest:.1%}. {known}: leave it out with --ignore "{names[at]}".'
 
 
-def _error_of_one(field: Field, name: str) -> float:
+def _error_of_one(field: ComparisonTask, name: str) -> float:
     """Held-out error of a classifier that predicts the majority class per bin of one column."""
     return _error(field, _bins(field.X[name]))
 
 
-def _error(field: Field, code: Index) -> float:
+def _error(field: ComparisonTask, code: Index) -> float:
     size, C = int(code.max()) + 1, len(field.classes)
     cell = code * C + field.labels
     weight = np.ones(len(code)) if field.weight is None else field.weight
@@ -64,7 +64,7 @@ def _error(field: Field, code: Index) -> float:
     return wrong / max(total, 1e-300)
 
 
-def _splits(field: Field) -> Iterator[tuple[Index, Index]]:
+def _splits(field: ComparisonTask) -> Iterator[tuple[Index, Index]]:
     """The splits of the comparison, or five of their own where these are very many."""
     if len(field.splits) <= SPLITS:
         yield from ((split.train, split.test) for split in field.splits)
@@ -93,7 +93,7 @@ def _bins(column: Any) -> Index:
 # --------------------------------------------------------------------------- zeros
 
 
-def zeros(field: Field, kinds: dict[str, str]) -> Iterator[str]:
+def zeros(field: ComparisonTask, kinds: dict[str, str]) -> Iterator[str]:
     """Positive columns in which zero is far from all other values."""
     found = {name: share for name, kind in kinds.items() if kind == "real" and (share := odd_zeros(field.X[name]))}
     if found:

@@ -21,12 +21,12 @@ from likely.core.errors import DataError, sentence
 from likely.io.atomic_write import write_text
 
 if TYPE_CHECKING:
-    from likely.automl.model_comparison import Comparable, Contest
+    from likely.automl.model_comparison import CandidateComparison, Comparable
     from likely.cli.fitting.fit_study import Shown
 
 MANY_FITS = 5_000
 TRIVIAL = ("prior", "mean")  # models that use no column
-WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to be a hazard
+LEAST_GAIN = 0.01  # nats of log-loss per row that calibration must gain to be a hazard
 
 
 class Data(Protocol):
@@ -58,8 +58,8 @@ class Data(Protocol):
     def shown(self) -> Shown:
         """The data as a report shows them."""
 
-    def hazards(self, field: Comparable) -> Iterator[str]:
-        """Cautions about the data."""
+    def warnings(self, field: Comparable) -> Iterator[str]:
+        """Warnings about the data."""
 
 
 def version_and_date() -> str:
@@ -74,9 +74,9 @@ class FitRun:
     job: Job
     data: Any
     model: Any
-    hazards: tuple[str, ...]
+    warnings: tuple[str, ...]
     field: Comparable | None = None  # of a comparison
-    contest: Contest | None = None
+    contest: CandidateComparison | None = None
     found: dict[str, Any] = dataclasses.field(default_factory=dict)  # what was measured otherwise
     choice: Any = None  # of a number of states
     made: str = dataclasses.field(default_factory=version_and_date)
@@ -136,13 +136,13 @@ def comparison_run(data: Data, console: Console) -> FitRun:
 
     classifier, caught = heard(learn)
     model = data.model(classifier, None if contest is None else contest.winner.map)
-    told = (*data.hazards(field), *_hazards(field, contest), *caught, *filter(None, [left_out]))
+    told = (*data.warnings(field), *_warnings(field, contest), *caught, *filter(None, [left_out]))
     return FitRun(data.job, data, model, tuple(dict.fromkeys(told)), field, contest)
 
 
 def prepared(data: Data) -> tuple[Any, list[Any], str, str]:
     """The data of the comparison, the candidates, and notes on candidates that were skipped or renamed."""
-    from likely.automl.model_comparison import Field
+    from likely.automl.model_comparison import ComparisonTask
     from likely.estimation.class_labels import encoded
 
     job = data.job
@@ -156,7 +156,7 @@ def prepared(data: Data) -> tuple[Any, list[Any], str, str]:
         raise DataError(sentence("--target", "two classes are needed", f'only "{classes[0]}"', remedy))
     cost = None if job.cost is None else read_cost(job.cost, classes)
     prior = None if job.class_prior is None else np.array(read_class_prior(job.class_prior, classes))
-    field = Field.of(
+    field = ComparisonTask.of(
         data.X, classes, labels, job.splitting, groups=data.groups, time=data.time, seed=job.seed, weight=data.weight,
         cost=cost, reject_cost=job.reject_cost, class_prior=prior, calibrate=job.calibrate and data.unit != "recording",
         unit=data.unit,
@@ -166,19 +166,19 @@ def prepared(data: Data) -> tuple[Any, list[Any], str, str]:
 
 
 def _prepared_numbers(data: Data) -> tuple[Any, list[Any], str, str]:
-    from likely.automl.regression_field import RegressionField
+    from likely.automl.regression_task import RegressionTask
 
     job = data.job
-    field = RegressionField.of(
+    field = RegressionTask.of(
         data.X, data.y, job.splitting, groups=data.groups, time=data.time, seed=job.seed, weight=data.weight,
         loss=job.loss or "squared", over=job.over, under=job.under, calibrate=job.calibrate,
     )  # fmt: skip
     return field, *data.candidates(field, {})
 
 
-def compared(data: Data, field: Comparable, candidates: list[Any], console: Console) -> Contest:
+def compared(data: Data, field: Comparable, candidates: list[Any], console: Console) -> CandidateComparison:
     """Compare the candidates, with a progress bar."""
-    from likely.automl.model_comparison import compete
+    from likely.automl.model_comparison import compare_candidates
 
     job = data.job
     fits = len(candidates) * len(field.splits)
@@ -189,10 +189,10 @@ def compared(data: Data, field: Comparable, candidates: list[Any], console: Cons
     if fits > MANY_FITS:
         console(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(candidates)}")
     with console.progress(fits) as done:
-        contest = compete(
+        contest = compare_candidates(
             field, candidates, criterion=job.criterion, jobs=data.jobs, callback=lambda candidate: done(candidate.name)
         )
-    tried = [s for s in contest.standings if s.candidate.key not in TRIVIAL]
+    tried = [s for s in contest.results if s.candidate.key not in TRIVIAL]
     if tried and all(s.failure for s in tried):  # class frequencies alone are no result
         reasons = "; ".join(dict.fromkeys(s.failure.rstrip(".") for s in tried))
         raise DataError(sentence("fit", f"nothing could be learned from these {field.unit}s", remedy=reasons))
@@ -213,11 +213,11 @@ def heard(learn: Callable[[], Any]) -> tuple[Any, tuple[str, ...]]:
     return done, tuple(dict.fromkeys(str(w.message) for w in caught))
 
 
-# --------------------------------------------------------------------------- cautions
+# --------------------------------------------------------------------------- warnings
 
 
-def _hazards(field: Any, contest: Contest | None) -> Iterator[str]:
-    """Cautions about the result."""
+def _warnings(field: Any, contest: CandidateComparison | None) -> Iterator[str]:
+    """Warnings about the result."""
     if field.tie_breaker == "log-score":
         from likely.cli.fitting.real_targets import hazards_of_numbers
 
@@ -234,9 +234,9 @@ def _hazards(field: Any, contest: Contest | None) -> Iterator[str]:
     if absent:
         named = ", ".join(f'"{c}"' for c in sorted(map(str, absent)))
         yield f"Absent from the training {field.unit}s of a split, and so never predicted there: {named}."
-    for standing in contest.standings:
-        if standing.failure:
-            yield f"{standing.candidate.name} failed: {standing.failure}"
+    for result in contest.results:
+        if result.failure:
+            yield f"{result.candidate.name} failed: {result.failure}"
     yield from _of_the_winner(contest)
 
 
@@ -244,14 +244,14 @@ def _absent(field: Any, split: Any) -> list[Any]:
     return field.classes[np.setdiff1d(np.arange(len(field.classes)), field.labels[split.train])].tolist()
 
 
-def _of_the_winner(contest: Contest) -> Iterator[str]:
+def _of_the_winner(contest: CandidateComparison) -> Iterator[str]:
     winner, e, unit = contest.winner, contest.winner.evaluation, contest.unit
     assert e is not None  # a winner was measured
     constant = False
     if e.cost is not None:
         yield from odd_costs(e.costs, e.classes)
         constant = any((row <= e.costs.table).all() for row in e.costs.table)
-    if winner.calibration is not None and winner.gain >= WORTH_TELLING:
+    if winner.calibration is not None and winner.gain >= LEAST_GAIN:
         own = f"The uncalibrated probabilities were poor (log-loss {nats(e.log_loss.value + winner.gain)} per {unit})"
         how = f"they were {winner.calibration.words} on held-out {unit}s"
         yield f"{own}: {how}, which gives {nats(e.log_loss.value)}."
@@ -259,10 +259,14 @@ def _of_the_winner(contest: Contest) -> Iterator[str]:
     if "do not contradict" not in verdict and "too few cases" not in verdict:
         yield verdict
     baseline = contest.baseline
-    if baseline is not None and baseline.behind is not None and baseline.behind.value < -2 * baseline.behind.se:
-        less = f"{baseline.candidate.name} costs {-baseline.behind.value:.4f} less per {unit}"
+    if (
+        baseline is not None
+        and baseline.difference is not None
+        and baseline.difference.value < -2 * baseline.difference.se
+    ):
+        less = f"{baseline.candidate.name} costs {-baseline.difference.value:.4f} less per {unit}"
         yield f"{less[0].upper()}{less[1:]}: there is structure that none of the models of likely captures."
-    ground = next((s for s in contest.standings if s.candidate.key == "prior" and s.evaluation is not None), None)
+    ground = next((s for s in contest.results if s.candidate.key == "prior" and s.evaluation is not None), None)
     if constant or ground is None:
         return
     if winner.candidate is ground.candidate:

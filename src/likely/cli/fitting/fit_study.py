@@ -56,7 +56,7 @@ def study_of(fit_run: FitRun) -> Study:
     target = job.target or ("word" if shown.unit == "recording" else "folder")
     about: dict[str, Any] = {
         "title": f"Deciding “{target}” from {', '.join(Path(f).name for f in job.files)}", "target": target,
-        "source": tuple(Path(f).name for f in job.files), "hazards": fit_run.hazards, "made": fit_run.made,
+        "source": tuple(Path(f).name for f in job.files), "warnings": fit_run.warnings, "made": fit_run.made,
         "command": job.command, "seed": job.seed, "model_file": job.out,
     }  # fmt: skip
     if contest is None:
@@ -67,7 +67,7 @@ def study_of(fit_run: FitRun) -> Study:
         own = (winner.estimator, fit_run.model.calibration_)
         drivers = importance(field, shown.names, *own, seed=job.seed, jobs=job.jobs)
     about |= {
-        "leaderboard": tuple(contender(s, s.candidate is winner) for s in contest.standings),
+        "leaderboard": tuple(contender(s, s.candidate is winner) for s in contest.results),
         "cv": splits_in_words(job, field), "criterion": contest.criterion,
         "rule": rule_words(contest.criterion, field.unit), "importance": drivers,
     }  # fmt: skip
@@ -131,7 +131,7 @@ class ShownRows:
         return {
             "rows": len(self.here), "rows_unlabeled": table.unlabeled, "fingerprint": table.fingerprint,
             "columns": columns_of(table, labels, n_classes, weight, self.here),
-            "set_aside": tuple(table.set_aside.items()),
+            "excluded": tuple(table.excluded.items()),
         }  # fmt: skip
 
     def case(self, i: int, names: list[str]) -> tuple[int | str, dict[str, Any]]:
@@ -157,8 +157,8 @@ class ShownSequences:
 
     unit = "sequence"
 
-    def __init__(self, frames: Ragged, ids: Any, kinds: Mapping[str, str], set_aside: Mapping[str, str] = NONE) -> None:
-        self.frames, self.ids, self.kinds, self.set_aside, self.names = frames, ids, kinds, set_aside, list(kinds)
+    def __init__(self, frames: Ragged, ids: Any, kinds: Mapping[str, str], excluded: Mapping[str, str] = NONE) -> None:
+        self.frames, self.ids, self.kinds, self.excluded, self.names = frames, ids, kinds, excluded, list(kinds)
         self.columns = by_name(frames, self.names)
 
     def facts(self, labels: Index, n_classes: int, weight: Array | None) -> dict[str, Any]:
@@ -168,7 +168,7 @@ class ShownSequences:
         columns = (column_facts(n, self.kinds[n], a, own, n_classes, weight=each) for n, a in self.columns.items())
         return {
             "rows": len(lengths), "frames": int(lengths.sum()), "columns": tuple(columns),
-            "fingerprint": frames_fingerprint(self.columns, lengths), "set_aside": tuple(self.set_aside.items()),
+            "fingerprint": frames_fingerprint(self.columns, lengths), "excluded": tuple(self.excluded.items()),
         }  # fmt: skip
 
     def case(self, i: int, names: list[str]) -> tuple[int | str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from likely.cli.console import amount, figure
 from likely.report.study import Contender
 
 if TYPE_CHECKING:
-    from likely.automl.model_comparison import Contest, Standing
+    from likely.automl.model_comparison import CandidateComparison, CandidateResult
     from likely.cli.fitting.fit_run import FitRun
     from likely.metrics.confidence_intervals import Mean
     from likely.metrics.evaluation import Evaluation
@@ -18,11 +18,11 @@ NOT_SAVED = "for comparison; cannot be written to a model file"
 
 
 def card_of(fit_run: FitRun) -> dict[str, Any]:
-    """What a model file remembers of how the model came about: data, selection, figures, cautions."""
+    """What a model file remembers of how the model came about: data, selection, figures, warnings."""
     job = fit_run.job
     known = {
         "made": fit_run.made, "command": job.command, "seed": job.seed, "source": list(job.files), "target": job.target,
-        **fit_run.data.facts(), "hazards": list(fit_run.hazards), **fit_run.found,
+        **fit_run.data.facts(), "warnings": list(fit_run.warnings), **fit_run.found,
     }  # fmt: skip
     return known if fit_run.field is None else {**known, **_chosen(fit_run)}
 
@@ -91,33 +91,34 @@ def plain_words(measure: str) -> str:
     return measure.replace("-score", " score")
 
 
-def contender(standing: Standing, chosen: bool) -> Contender:
+def contender(result: CandidateResult, chosen: bool) -> Contender:
     """A line of the leaderboard."""
-    candidate, e = standing.candidate, standing.evaluation
+    candidate, e = result.candidate, result.evaluation
     name = candidate.name[0].upper() + candidate.name[1:]
-    note = " ".join(part for part in (NOT_SAVED if candidate.baseline else "", standing.failure) if part)
+    note = " ".join(part for part in (NOT_SAVED if candidate.baseline else "", result.failure) if part)
     if e is None:
-        return Contender(name, candidate.what, seconds=standing.seconds, note=f"failed: {note}")
-    known = [standing.calibration.words if standing.calibration is not None else "", note]
-    behind = standing.behind
+        return Contender(name, candidate.what, seconds=result.seconds, note=f"failed: {note}")
+    known = [result.calibration.words if result.calibration is not None else "", note]
+    difference = result.difference
     return Contender(
         name, candidate.what, e.decision_cost.value, e.decision_cost.se, e.error.value, e.error.low, e.error.high,
         log_loss=e.log_loss.value,
-        seconds=standing.seconds, chosen=chosen, note="; ".join(part for part in known if part),
-        behind=None if behind is None else behind.value, behind_se=None if behind is None else behind.se,
-        ties=standing.ties,
+        seconds=result.seconds, chosen=chosen, note="; ".join(part for part in known if part),
+        difference=None if difference is None else difference.value,
+        difference_se=None if difference is None else difference.se,
+        ties=result.ties,
     )  # fmt: skip
 
 
-def leaderboard(contest: Contest) -> list[dict[str, Any]]:
+def leaderboard(contest: CandidateComparison) -> list[dict[str, Any]]:
     """The leaderboard as plain values, the best first."""
     from likely.core.description import plain
 
     lines = []
-    for s in contest.standings:
+    for s in contest.results:
         known = vars(contender(s, s.candidate is contest.winner.candidate))
-        above = s.loss_behind
-        loss = {"loss_behind": above and above.value, "loss_behind_se": above and above.se}
+        above = s.loss_difference
+        loss = {"loss_difference": above and above.value, "loss_difference_se": above and above.se}
         lines.append(
             plain(
                 {"key": s.candidate.key, **known, **loss, "baseline": s.candidate.baseline, "failed": bool(s.failure)}
@@ -126,16 +127,16 @@ def leaderboard(contest: Contest) -> list[dict[str, Any]]:
     return lines
 
 
-def verdict(contest: Contest) -> str:
+def verdict(contest: CandidateComparison) -> str:
     """Which model was chosen, why, and what the baselines reached."""
     winner, by = contest.winner, contest.criterion
-    name, alone = f"{winner.candidate.name[0].upper()}{winner.candidate.name[1:]}", len(contest.standings) == 1
+    name, alone = f"{winner.candidate.name[0].upper()}{winner.candidate.name[1:]}", len(contest.results) == 1
     words = [f"{name}{'' if alone else ' is chosen: it'} {_measured(winner, contest)}."]
     if winner.candidate is not contest.best.candidate:
         words += _why_not_the_best(contest)
-    elif (beside := contest.next) is not None and beside.behind is not None:
-        more = f"{'costs more' if by == 'cost' else 'is worse'} by {_amount(beside.behind, contest)}"
-        words.append(f"The next, {beside.candidate.name}, {more if beside.behind.value else 'ties with it'}.")
+    elif (beside := contest.next) is not None and beside.difference is not None:
+        more = f"{'costs more' if by == 'cost' else 'is worse'} by {_amount(beside.difference, contest)}"
+        words.append(f"The next, {beside.candidate.name}, {more if beside.difference.value else 'ties with it'}.")
     if (baseline := contest.baseline) is not None:
         told = f"For comparison, {baseline.candidate.name} {_measured(baseline, contest)}"
         wins = contest.tie_breaker == "log-score" and _best_baseline(contest)
@@ -143,7 +144,7 @@ def verdict(contest: Contest) -> str:
     return " ".join(words)
 
 
-def _best_baseline(contest: Contest) -> str:
+def _best_baseline(contest: CandidateComparison) -> str:
     """What is said where the rule would select a baseline."""
     found = contest.with_baselines
     if found is None or not found.candidate.baseline:
@@ -151,33 +152,35 @@ def _best_baseline(contest: Contest) -> str:
     return f"by the same rule {found.candidate.name} would be chosen, but it cannot be written to a file"
 
 
-def _why_not_the_best(contest: Contest) -> Iterator[str]:
+def _why_not_the_best(contest: CandidateComparison) -> Iterator[str]:
     """Sentences on ties in the first criterion and in log-loss, and the simplest of the tied models."""
     winner, best, truest = contest.winner, contest.best, contest.truest
     by, second = contest.criterion, contest.tie_breaker
-    assert winner.behind is not None and winner.loss_behind is not None  # only those tied are chosen
+    assert winner.difference is not None and winner.loss_difference is not None  # only those tied are chosen
     title = "The one with the lowest cost" if by == "cost" else f"The one with the lowest {plain_words(by)}"
-    less = f"{'costs less' if by == 'cost' else 'is better'} by {_amount(winner.behind, contest)}"
+    less = f"{'costs less' if by == 'cost' else 'is better'} by {_amount(winner.difference, contest)}"
     near = f"{title}, {best.candidate.name}, {less}, which is within one standard error."
-    yield (near if winner.behind.value else f"{best.candidate.name[0].upper()}{best.candidate.name[1:]} ties with it.")
+    yield (
+        near if winner.difference.value else f"{best.candidate.name[0].upper()}{best.candidate.name[1:]} ties with it."
+    )
     if by != second and winner.candidate is truest.candidate:
-        tied = f"Of the {sum(by in s.ties for s in contest.standings)} models within one standard error"
+        tied = f"Of the {sum(by in s.ties for s in contest.results)} models within one standard error"
         yield f"{tied}, the chosen has the lowest {plain_words(second)} ({figure(winner.by(second))})."
     elif by != second and truest.candidate is not best.candidate:
         least = f"Of the models within one standard error, {truest.candidate.name} has the lowest {plain_words(second)}"
-        yield f"{least}, {_amount(winner.loss_behind)} below the chosen; the chosen is the simpler one."
+        yield f"{least}, {_amount(winner.loss_difference)} below the chosen; the chosen is the simpler one."
     else:
         yield "The chosen is the simpler one."
 
 
-def _amount(difference: Mean, contest: Contest | None = None) -> str:
+def _amount(difference: Mean, contest: CandidateComparison | None = None) -> str:
     shown = amount if contest is not None and contest.tie_breaker == "log-score" else figure
     return f"{shown(difference.value)} (standard error {shown(difference.se)})"
 
 
-def _measured(standing: Standing, contest: Contest) -> str:
+def _measured(result: CandidateResult, contest: CandidateComparison) -> str:
     """The first measure of the rule with its standard error or interval."""
-    e, by = standing.evaluation, contest.criterion
+    e, by = result.evaluation, contest.criterion
     assert e is not None  # only those measured are compared
     if by == "error":
         interval = f"95 % interval {figure(e.error.low)} to {figure(e.error.high)}"

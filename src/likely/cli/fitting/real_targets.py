@@ -1,4 +1,4 @@
-"""Words and figures of a fit with real targets: leaderboard, verdict, cautions, and what the card keeps."""
+"""Words and figures of a fit with real targets: leaderboard, verdict, warnings, and what the card keeps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def number_lines(contest: Any) -> list[list[str]]:
         "model",
         loss,
         "± s.e.",
-        "behind",
+        "difference",
         "± s.e.",
         "RMSE",
         "log score",
@@ -31,13 +31,15 @@ def number_lines(contest: Any) -> list[list[str]]:
         "seconds",
     ]
     rows = [[*head, ""]]
-    for s in contest.standings:
+    for s in contest.results:
         name = ["*" if s.candidate is contest.winner.candidate else "", s.candidate.name]
         e = s.evaluation
         if e is None:
             rows.append([*name, *[""] * 8, f"{s.seconds:.1f}", f"failed: {clipped(s.failure, 90)}"])
             continue
-        cells = [amount(v) for v in (e.mean_loss.value, e.mean_loss.se, s.behind.value, s.behind.se, e.rmse.value)]
+        cells = [
+            amount(v) for v in (e.mean_loss.value, e.mean_loss.se, s.difference.value, s.difference.se, e.rmse.value)
+        ]
         cells += [nats(e.log_score.value), amount(e.interval_score.value), f"{e.coverage.value:.1%}"]
         tied = f"tied in {', '.join(s.ties)}" if s.ties else ""
         rows.append([*name, *cells, f"{s.seconds:.1f}", "for comparison" if s.candidate.baseline else tied])
@@ -66,7 +68,7 @@ def chosen_for_numbers(contest: Any) -> dict[str, Any]:
 
     e = contest.winner.evaluation
     lines = []
-    for s in contest.standings:
+    for s in contest.results:
         told = {
             "key": s.candidate.key,
             "name": s.candidate.name,
@@ -83,8 +85,8 @@ def chosen_for_numbers(contest: Any) -> dict[str, Any]:
             told |= {
                 "loss": own.mean_loss.value,
                 "loss_se": own.mean_loss.se,
-                "behind": s.behind.value,
-                "behind_se": s.behind.se,
+                "difference": s.difference.value,
+                "difference_se": s.difference.se,
                 "rmse": own.rmse.value,
                 "mae": own.mae.value,
                 "log_score": own.log_score.value,
@@ -122,8 +124,8 @@ def number_contender(s: Any, chosen: bool) -> Contender:
         seconds=s.seconds,
         chosen=chosen,
         note=_note(s),
-        behind=s.behind.value,
-        behind_se=s.behind.se,
+        difference=s.difference.value,
+        difference_se=s.difference.se,
         ties=s.ties,
         rmse=e.rmse.value,
         rmse_low=e.rmse.low,
@@ -134,9 +136,9 @@ def number_contender(s: Any, chosen: bool) -> Contender:
 
 
 def hazards_of_numbers(field: Any, contest: Any) -> Iterator[str]:
-    """Cautions about the result."""
+    """Warnings about the result."""
     winner, e = contest.winner, contest.winner.evaluation
-    for s in contest.standings:
+    for s in contest.results:
         if s.failure:
             yield f"{s.candidate.name} failed: {s.failure}"
     if len(e) < FEW:
@@ -146,10 +148,10 @@ def hazards_of_numbers(field: Any, contest: Any) -> Iterator[str]:
         ends = f"{share.low:.1%}–{share.high:.1%}"
         yield f"{e.level:.0%} intervals cover {share.value:.1%} of held-out {contest.unit}s ({ends})."
     rival = contest.baseline
-    if rival is not None and rival.behind is not None and rival.behind.value < -2 * rival.behind.se:
-        less = f"{rival.candidate.name} has a mean loss that is {amount(-rival.behind.value)} lower"
+    if rival is not None and rival.difference is not None and rival.difference.value < -2 * rival.difference.se:
+        less = f"{rival.candidate.name} has a mean loss that is {amount(-rival.difference.value)} lower"
         yield f"{less[0].upper()}{less[1:]}: there is structure that none of the models of likely captures."
-    ground = next((s for s in contest.standings if s.candidate.key == "mean" and s.evaluation is not None), None)
+    ground = next((s for s in contest.results if s.candidate.key == "mean" and s.evaluation is not None), None)
     if ground is None:
         return
     if winner.candidate is ground.candidate:

@@ -101,7 +101,7 @@ class RecordingData:
         """What a model card says about the data."""
         return {
             "task": "recordings", "unit": self.unit, "recordings": len(self.X), "target": "word",
-            "classes": self.counts, "columns": [], "set_aside": {}, "fingerprint": files_fingerprint(self.X),
+            "classes": self.counts, "columns": [], "excluded": {}, "fingerprint": files_fingerprint(self.X),
         }  # fmt: skip
 
     def shown(self) -> Any:
@@ -125,8 +125,8 @@ class RecordingData:
         """The recognizer itself."""
         return classifier
 
-    def hazards(self, field: Any) -> Iterator[str]:
-        """Cautions about the data."""
+    def warnings(self, field: Any) -> Iterator[str]:
+        """Warnings about the data."""
         if not self.testable:
             yield "Not evaluated: each word needs two recordings, so that one can be held out."
         else:

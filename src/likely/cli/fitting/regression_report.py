@@ -48,13 +48,13 @@ def regression_study_of(fit_run: FitRun) -> RegressionStudy:
         "title": f"Predicting “{target}” from {', '.join(Path(f).name for f in job.files)}",
         "target": target,
         "source": tuple(Path(f).name for f in job.files),
-        "hazards": fit_run.hazards,
+        "warnings": fit_run.warnings,
         "made": fit_run.made,
         "command": job.command,
         "seed": job.seed,
         "model_file": job.out,
         "importance": drivers,
-        "leaderboard": tuple(number_contender(s, s.candidate is winner) for s in contest.standings),
+        "leaderboard": tuple(number_contender(s, s.candidate is winner) for s in contest.results),
         "cv": splits_in_words(job, field),
         "criterion": contest.criterion,
         "losing": loss_words(e.loss, e.over, e.under),
@@ -63,7 +63,7 @@ def regression_study_of(fit_run: FitRun) -> RegressionStudy:
     }
     with silence():
         folds = [learned(winner.estimator, field, split) for split in field.splits[:MODELS]]
-    simplest = [s.evaluation for s in contest.standings if s.candidate.key == "mean" and s.evaluation is not None]
+    simplest = [s.evaluation for s in contest.results if s.candidate.key == "mean" and s.evaluation is not None]
     ground = simplest[0].rmse.value if simplest else None
     return _study(fit_run.model, shown, data.X, field.targets, e, field.tested, about, drivers, folds, ground)
 

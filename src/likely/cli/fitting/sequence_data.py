@@ -25,7 +25,7 @@ from likely.core.description import counted
 from likely.core.errors import DataError, sentence
 
 if TYPE_CHECKING:
-    from likely.automl.model_comparison import Field
+    from likely.automl.model_comparison import ComparisonTask
     from likely.cli.fitting.fit_study import Shown
     from likely.core.ragged import Ragged
 
@@ -55,7 +55,7 @@ class SequenceData:
     states: Ragged | None = None  # numbers of states, −1 where unknown
     state_names: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()  # words on what was left out
-    set_aside: Mapping[str, str] = field(default_factory=dict)  # columns that are not used, and why
+    excluded: Mapping[str, str] = field(default_factory=dict)  # columns that are not used, and why
 
     @classmethod
     def of(cls, job: Job) -> SequenceData:
@@ -73,7 +73,7 @@ class SequenceData:
         empty = [name for name in never_observed(found.x, found.columns) if name not in aside]
         kinds = _kinds(kinds_found(found.x, found.columns), job, {*aside, *empty}, empty)
         states, names = (None, ()) if found.states is None else _numbered(found.states)
-        words = [f'column "{name}" has no entry at all and was set aside' for name in empty]
+        words = [f'column "{name}" has no entry at all and was excluded' for name in empty]
         words += [*looks_like_time(found, kinds, job), *looks_like_label(found, kinds)]
         data = cls(job, laid_out(found.x, found.columns, kinds), found.ids, kinds,
                    found.labels if states is None else None, found.weight, groups, states, names,
@@ -101,7 +101,7 @@ class SequenceData:
             return self
         if not there.any():
             raise DataError(sentence(flag, f"some sequence must {needed}", "none"))
-        words = f"{counted(int((~there).sum()), 'sequence')} {without}: set aside"
+        words = f"{counted(int((~there).sum()), 'sequence')} {without}: excluded"
         return replace(self.take(np.flatnonzero(there)), aside=(*self.aside, words))
 
     def describe(self) -> str:
@@ -132,14 +132,14 @@ class SequenceData:
             "columns": [{"name": n, "kind": self.kinds[n], **missing_and_distinct(a)} for n, a in columns.items()],
             "lengths": [int(lengths.min()), int(lengths.max())], "roles": self.job.roles,
             "target": self.job.target or (None if self.y is None else "folder"), "classes": self.counts,
-            "set_aside": dict(self.set_aside), "fingerprint": frames_fingerprint(columns, lengths),
+            "excluded": dict(self.excluded), "fingerprint": frames_fingerprint(columns, lengths),
         }  # fmt: skip
 
     def shown(self) -> Shown:
         """The sequences as a report shows them."""
         from likely.cli.fitting.fit_study import ShownSequences
 
-        return ShownSequences(self.X, self.ids, self.kinds, self.set_aside)
+        return ShownSequences(self.X, self.ids, self.kinds, self.excluded)
 
     @property
     def jobs(self) -> int | None:
@@ -154,7 +154,7 @@ class SequenceData:
         """
         return {} if "category" in self.kinds.values() else how
 
-    def candidates(self, field: Field, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
+    def candidates(self, field: ComparisonTask, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
         """Class priors, and hidden Markov models with several numbers of states and topologies."""
         from likely.automl.sequence_candidates import chain_candidates
 
@@ -176,8 +176,8 @@ class SequenceData:
 
         return SequenceClassifier.from_fitted(classifier, self.kinds, self.job.roles, calibration)
 
-    def hazards(self, field: Field | None = None) -> Iterator[str]:
-        """Cautions about the data: what was left out, and columns that look like something else."""
+    def warnings(self, field: ComparisonTask | None = None) -> Iterator[str]:
+        """Warnings about the data: what was left out, and columns that look like something else."""
         yield from (f"{words[0].upper()}{words[1:]}." for words in self.aside)
 
 

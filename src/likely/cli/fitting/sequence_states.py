@@ -41,8 +41,8 @@ def density_run(data: SequenceData, console: Console) -> FitRun:
     named = [*data.state_names, *(f"state {k}" for k in range(len(data.state_names), states))]
     model = SequenceDensity.from_fitted(density, data.kinds, job.roles, named if data.state_names else None)
     found |= _account(density, data)
-    hazards = (*data.hazards(), *_notes_on_few_sequences(data, choice), *caught)
-    return FitRun(job, data, model, hazards, choice=choice, found=found)
+    warnings = (*data.warnings(), *_notes_on_few_sequences(data, choice), *caught)
+    return FitRun(job, data, model, warnings, choice=choice, found=found)
 
 
 def _chosen(data: SequenceData, console: Console) -> Any:

@@ -1,4 +1,4 @@
-"""Rows of a table as the data of `likely fit`: reading, candidate models, cautions."""
+"""Rows of a table as the data of `likely fit`: reading, candidate models, warnings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likely.cli.fitting.fit_job import Job, refuse_for_task
 from likely.core.errors import DataError, DomainError, sentence
 
 if TYPE_CHECKING:
-    from likely.automl.model_comparison import Field
+    from likely.automl.model_comparison import ComparisonTask
     from likely.automl.table_classifier import TableClassifier
     from likely.automl.table_regressor import TableRegressor
     from likely.cli.fitting.fit_study import Shown
@@ -68,7 +68,7 @@ class TableData:
             kept |= {"task": "regression", "why_task": self.table.why_task}
             y = self.y
             kept["targets"] = {"low": y.min(), "mean": y.mean(), "high": y.max(), "sd": y.std()}
-        return {**kept, "rows_fingerprint": fingerprint(self.X), "columns": columns, "set_aside": self.table.set_aside}
+        return {**kept, "rows_fingerprint": fingerprint(self.X), "columns": columns, "excluded": self.table.excluded}
 
     def candidates(self, field: Any, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
         """The models to compare, a note on those that are the same, and a caution about those that were skipped."""
@@ -141,12 +141,12 @@ class TableData:
 
         return ShownRows(self.table, list(self.X.columns), self.here)
 
-    def hazards(self, field: Any) -> Iterator[str]:
-        """Cautions about the data."""
+    def warnings(self, field: Any) -> Iterator[str]:
+        """Warnings about the data."""
         table = self.table
         if table.unlabeled:
             what = "target" if self.task == "regression" else "label"
-            yield f"{table.unlabeled:,} rows without a {what} were set aside."
+            yield f"{table.unlabeled:,} rows without a {what} were excluded."
         copies = int(table.frame.is_duplicated().sum())
         if copies > len(table) / 10 and field.cluster is None and any(column.kind == "real" for column in table.used):
             share = f"{copies / len(table):.0%} of rows are duplicates"
@@ -184,7 +184,7 @@ def refuse_too_long(table: Table, job: Job) -> None:
         raise DataError(sentence(called(job.files), expected, got, remedy))
     most = max(MAX_NODES, size // 32) // PARTS_OF_WORDS  # as `files` reads them
     if len(words) > most and job.models != "prior":  # which looks at no column
-        expected = f"a model file can hold about {most:,} columns of words"
+        expected = f"a model file can hold about {most:,} categorical columns"
         raise DataError(sentence(called(job.files), expected, f"{len(words):,}", remedy))
 
 
@@ -199,7 +199,7 @@ def described(table: Table) -> int:
     return size
 
 
-def _fewest(field: Field) -> list[int]:
+def _fewest(field: ComparisonTask) -> list[int]:
     """Rows of each class in the smallest training part."""
     split = min(field.splits, key=lambda split: len(split.train))
     return np.bincount(field.labels[split.train], minlength=len(field.classes)).tolist()

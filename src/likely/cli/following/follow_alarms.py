@@ -109,10 +109,10 @@ class HeldOutFrames:
     """Frames that a model had not learned from: kept (3, m), as `left_out_frames` has them. A weight counts copies."""
 
     def __init__(self, kept: Any) -> None:
-        from likely.estimation.novelty.held_out_frames import stretches
+        from likely.estimation.novelty.held_out_frames import segments
         from likely.metrics.false_alarms import NAT, tail
 
-        self.runs, self.weights = stretches(kept)
+        self.runs, self.weights = segments(kept)
         self.frames = float(kept[1].sum())
         found = tail(self.runs, self.weights)
         self.far = found._replace(excess=max(found.excess, NAT))  # no shorter a tail than under the model itself

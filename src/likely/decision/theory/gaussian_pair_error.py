@@ -98,7 +98,7 @@ class _QuadraticForm:
         height = float(self._height(np.array([saddle]), t)[0])
         best, change = np.nan, np.inf
         for bend in (-BEND * np.sign(self._slope() - t), 0.0):
-            value, moved = self._along(t, saddle, unit, float(bend), height)
+            value, moved = self._refined_integral(t, saddle, unit, float(bend), height)
             if moved < change:
                 best, change = value, moved
             if change < 1e-13:
@@ -127,7 +127,9 @@ class _QuadraticForm:
         curvature = float((2 * self.w**2 / rest**2 + self.g**2 / rest**3).sum()) + 1 / s**2
         return s, float(1 / np.sqrt(curvature))
 
-    def _along(self, t: float, saddle: float, unit: float, bend: float, height: float) -> tuple[float, float]:
+    def _refined_integral(
+        self, t: float, saddle: float, unit: float, bend: float, height: float
+    ) -> tuple[float, float]:
         """The integral by successively refined sums, and the change of the last refinement."""
         value = change = np.inf
         for n in NODES:

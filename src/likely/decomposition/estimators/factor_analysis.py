@@ -34,7 +34,7 @@ from likely.estimation.scikit_learn import check_random_state
 FACTORS = {"n_components": [Interval(Integral, 0, None, closed="left"), None], "prior": PRIOR, **EM}
 LOOK = 4096  # rows for an initial Gaussian where nothing is missing
 RANK = 1e-10  # of the largest eigenvalue: smaller ones count as 0
-PATIENCE = 3  # numbers of factors tried after the best so far
+TRIED_BEYOND_BEST = 3  # numbers of factors tried after the best so far
 
 
 class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEstimator):
@@ -384,6 +384,6 @@ def factors_by_bic(stats: Any, n: float, prior: Any) -> int:
         bic = model.n_parameters * np.log(n) - 2 * model.objective(stats)
         if bic < least:
             least, best = bic, q
-        elif q >= best + PATIENCE:
+        elif q >= best + TRIED_BEYOND_BEST:
             break
     return best

@@ -24,7 +24,7 @@ from likely.decomposition.principal_subspace import (
     dependent,
     gram_loses_rank,
     number,
-    refuse_gaps,
+    refuse_missing_values,
     spectrum,
 )
 from likely.distributions.gaussian import moments
@@ -247,7 +247,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             stats = take(x, block.weight, origin)
             if stats is None:
                 refuse_infinite(x, "PCA")
-                refuse_gaps(x, "PCA")
+                refuse_missing_values(x, "PCA")
                 raise moments.overflow("PCA")
             return stats
 
@@ -261,7 +261,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         refuse_infinite(X, "PCA")
         known = getattr(self, "stats_", None)
         if self.solver == "qr" or isinstance(known, ScatterRoot):
-            refuse_gaps(X, "PCA", 'use solver="scatter", which estimates the scatter by EM, or PPCA')
+            refuse_missing_values(X, "PCA", 'use solver="scatter", which estimates the scatter by EM, or PPCA')
         if known is None:
             return em_moments(X, weight, "PCA")
         distribution = gaussian_of(known)
@@ -277,10 +277,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         text += [f"they explain {1 - self.relative_error_:.2%} of the variance"]
         axes = [loadings_words(axis, self.column_names()) for axis in self.components_]
         each = zip(self.explained_variance_.tolist(), shares.tolist(), np.cumsum(shares).tolist(), axes, strict=True)
-        formats = {"variance": ".6g", "share": ".2%", "together": ".2%"}
+        formats = {"variance": ".6g", "ratio": ".2%", "cumulative": ".2%"}
         table = [(j, *row) for j, row in enumerate(each, 1)]
         axes_table = DescriptionTable(
-            "axes", ("axis", "variance", "share", "together", "loadings"), table, formats, "axes"
+            "axes", ("axis", "variance", "ratio", "cumulative", "loadings"), table, formats, "axes"
         )
         return Description(type(self).__name__, text, tables=[axes_table])
 

@@ -29,7 +29,7 @@ from likely.distributions.categorical.pair_counts import (
     levels_of,
     offsets_of,
     pseudo_pair_counts,
-    refuse_unknown,
+    refuse_unknown_levels,
     same_levels,
 )
 from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse, rows_with_weight, shares_of
@@ -337,7 +337,7 @@ class ChowLiuTree(Leveled, Distribution):
         if n > ROWS * BLOCKS:
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         codes = codes_of(x, self.levels, "ChowLiuTree")
-        refuse_unknown(codes, x, self.levels, "ChowLiuTree")
+        refuse_unknown_levels(codes, x, self.levels, "ChowLiuTree")
         shares = shares_of(w, labels, n, self.members, "ChowLiuTree")
         whole = (codes >= 0).all(axis=1)
         incomplete: Index = np.flatnonzero(~whole & rows_with_weight(shares) & self._sums_gaps)

@@ -89,7 +89,7 @@ def _searched(v: Array, levels: tuple[Array, ...]) -> Index:
     return out
 
 
-def refuse_unknown(codes: Index, x: Any, levels: tuple[Array, ...], whose: str) -> None:
+def refuse_unknown_levels(codes: Index, x: Any, levels: tuple[Array, ...], whose: str) -> None:
     """Raise for values that are not levels, naming the first."""
     if codes.min(initial=0) == UNKNOWN:
         i, j = np.argwhere(codes == UNKNOWN)[0]

@@ -225,11 +225,11 @@ def _canonical(x: Any, whose: str) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
         sound = np.isfinite(out.data.sum())
     if not sound:
-        _refuse_gaps(out, whose)
+        _refuse_missing_values(out, whose)
     return out
 
 
-def _refuse_gaps(matrix: Any, whose: str) -> None:
+def _refuse_missing_values(matrix: Any, whose: str) -> None:
     rows = SparseRows(matrix)
     rows.refuse(np.isinf(matrix.data), whose, "values must be finite")
     at = np.flatnonzero(np.isnan(matrix.data))

@@ -14,7 +14,7 @@ from likely.numerics.eigenvectors import TIED, canonical_basis, with_canonical_s
 STEPS = 100  # Newton's method needs 5 to 10 from scratch, 2 from the last EM iteration, 20 for a Heywood case
 GRADIENT_TOLERANCE = 1e-12  # largest gradient entry at which the iteration stops
 GAIN_TOLERANCE = 1e-13  # relative gain of a step after which the iteration stops
-FAINT = -4.0  # log of the share of a column's variance below which its noise may go to zero
+LOG_SMALL_NOISE = -4.0  # log of the share of a column's variance below which its noise may go to zero
 SMALL = 64  # columns up to which all eigenvectors cost no more than some
 
 
@@ -150,7 +150,7 @@ def _minimized(correlation: Array, q: int, at: Array, low: Array, high: Array) -
         move = np.zeros_like(at)
         move[free] = np.clip(-_newton_step(hessian[np.ix_(free, free)], gradient[free]), -2.0, 2.0)
         # where the loss falls in proportion to ψ, Newton steps in log ψ have length one: go to the bound at once
-        heywood = (gradient > 0) & (at < FAINT) & (np.diagonal(hessian) < 1.5 * gradient)
+        heywood = (gradient > 0) & (at < LOG_SMALL_NOISE) & (np.diagonal(hessian) < 1.5 * gradient)
         move[heywood] = (low - at)[heywood]
         found = _line_search(correlation, q, at, move, low, high, (loss, gradient))
         if found is None:

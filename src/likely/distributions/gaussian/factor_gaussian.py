@@ -28,7 +28,7 @@ from likely.distributions.gaussian.woodbury import LowRank
 from likely.numerics.special import LOG_2PI
 
 NoiseKind = Literal["spherical", "diagonal"]
-LOUD = 1e4  # signal-to-noise ratio beyond which traces by the Woodbury identity lose digits that the covariance has
+MAX_SNR = 1e4  # signal-to-noise ratio beyond which traces by the Woodbury identity lose digits that the covariance has
 WIDE = 64  # columns from which one thread per member pays
 LEAST = 1e-9  # floor of the noise variance relative to the column's variance, as for other covariances
 ROUNDING = 1e-14  # the same where a prior keeps covariances regular in any case: relative to the current variance
@@ -501,7 +501,7 @@ class FactorGaussian(Distribution):
             In nats; per member of a stack.
         """
         low, d = self._low, self.dim
-        if low.svd[1].max(initial=0.0) > LOUD:
+        if low.svd[1].max(initial=0.0) > MAX_SNR:
             return _by_full_covariance(self.gaussian, stats)
         scatter, weight = stats.scatter.reshape(-1, d, d), np.atleast_1d(stats.weight)
         delta = np.atleast_2d((stats.origin - self.mean) + stats.shift)

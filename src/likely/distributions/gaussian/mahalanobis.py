@@ -28,7 +28,9 @@ WIDE = 64  # columns up to which it does: the features of a full covariance grow
 CHUNK = 1 << 20  # numbers of an intermediate array at a time
 ALLOWED = 1e-9  # absolute error of a distance that is accepted from the product; beyond it, factors
 SWEEP = 3_000_000  # multiplications per strip of a sweep: with more calls, two threads would wait for each other
-NEEDLE = 1e5  # condition number (column deviation to smallest deviation) up to which whitening is accurate enough
+MAX_CONDITION = (
+    1e5  # condition number (column deviation to smallest deviation) up to which whitening is accurate enough
+)
 AWAY = 1e10  # squared length in the frame up to which whitened coordinates are used
 NARROW = 3  # columns up to which there are so few patterns that NumPy, one after another, needs no compiled loop
 
@@ -73,7 +75,7 @@ class Quadratic:
     def supports(self) -> list[spd.Degenerate]:
         """The support (range) of each singular covariance."""
         full = self.covariance if not self.diagonal else self.covariance[:, :, None] * np.eye(self.covariance.shape[1])
-        supports = [spd.degenerate(s) for s in full]
+        supports = [spd.rank_deficient_factor(s) for s in full]
         return [s for s in supports if s is not None]
 
     @cached_property
@@ -177,7 +179,7 @@ class Quadratic:
     @property
     def _too_ill_conditioned(self) -> bool:
         """True if a member is too ill-conditioned even for whitened coordinates."""
-        return bool(self._largest[self.thin].max(initial=0.0) > NEEDLE**2)
+        return bool(self._largest[self.thin].max(initial=0.0) > MAX_CONDITION**2)
 
     @cached_property
     def _narrow(self) -> _Narrow:

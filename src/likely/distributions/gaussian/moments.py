@@ -76,7 +76,7 @@ class Moments(Addable, Value):
         return _ratio(np.diagonal(self.scatter, axis1=-2, axis2=-1), self.weight[..., None])
 
     def __add__(self, other: Moments) -> Moments:
-        shift_b = _moved(other, self.origin)
+        shift_b = _shift_about(other, self.origin)
         weight, shift, delta, factor = _merge(self.weight, self.shift, other.weight, shift_b)
         with np.errstate(over="ignore", invalid="ignore"):
             scatter = self.scatter + other.scatter
@@ -99,7 +99,7 @@ class Moments(Addable, Value):
 
     def moved(self, origin: Array) -> Array:
         """Means relative to another origin (..., d)."""
-        return _moved(self, origin)
+        return _shift_about(self, origin)
 
     def pooled(self) -> Moments:
         """Moments of the rows of all members together."""
@@ -154,7 +154,7 @@ class ColumnMoments(Addable, Value):
         return _ratio(self.scatter, self.weight)
 
     def __add__(self, other: ColumnMoments) -> ColumnMoments:
-        shift_b = _moved(other, self.origin)
+        shift_b = _shift_about(other, self.origin)
         weight, shift, delta, factor = _merge(self.weight, self.shift, other.weight, shift_b, per_column=True)
         with np.errstate(over="ignore", invalid="ignore"):
             scatter = self.scatter + other.scatter + factor * delta**2
@@ -170,7 +170,7 @@ class ColumnMoments(Addable, Value):
 
     def moved(self, origin: Array) -> Array:
         """Means relative to another origin (..., d)."""
-        return _moved(self, origin)
+        return _shift_about(self, origin)
 
     def pooled(self) -> ColumnMoments:
         """Moments of the rows of all members together."""
@@ -215,7 +215,7 @@ def _ratio(a: Array, b: Array) -> Array:
     return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > 0)
 
 
-def _moved(stats: Moments | ColumnMoments, origin: Array) -> Array:
+def _shift_about(stats: Moments | ColumnMoments, origin: Array) -> Array:
     """The shift of `stats` relative to another origin."""
     if stats.origin is origin:
         return stats.shift

@@ -195,7 +195,7 @@ def _row_sums(a: Array) -> Any:
 
 def _on_support(z: Array, distribution: Gaussian) -> tuple[Array, Any, int] | None:
     """One singular covariance for all members: distances on its support, inf outside."""
-    support = spd.degenerate(distribution.covariance)
+    support = spd.rank_deficient_factor(distribution.covariance)
     if support is None or not (support.scale > 0).all():  # a constant column: `log_prob` knows its absolute value
         return None
     v = z @ support.inverse
@@ -232,7 +232,7 @@ def spread_factor(distribution: Gaussian) -> Array:
 
 def _singular_factor(covariance: Array) -> Array:
     """L (d, r) with Σ = L Lᵀ of a singular covariance of rank r."""
-    found = spd.degenerate(covariance)
+    found = spd.rank_deficient_factor(covariance)
     if found is None:
         raise DataError(sentence("Gaussian", "covariance must not have negative eigenvalues", "one that has"))
     return found.factor

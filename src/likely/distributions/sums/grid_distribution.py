@@ -16,7 +16,7 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.statistics.counts import one_column
 
-FAINT = 1e-16  # of the peak: rounding level of a Fourier transform
+FFT_ROUNDING = 1e-16  # of the peak: rounding level of a Fourier transform
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class GridDistribution(Distribution):
 
     @cached_property
     def _density(self) -> Array:
-        return np.maximum(self.masses, FAINT * self.masses.max()) / self.step
+        return np.maximum(self.masses, FFT_ROUNDING * self.masses.max()) / self.step
 
     @cached_property
     def _sums(self) -> Array:

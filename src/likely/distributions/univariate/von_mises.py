@@ -16,7 +16,7 @@ from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.symmetric_distribution import Centered
-from likely.numerics.bessel import bessel_lack, bessel_ratio, concentration_of, log_i0_scaled
+from likely.numerics.bessel import bessel_ratio, bessel_ratio_complement, concentration_of, log_i0_scaled
 from likely.numerics.special import LOG_2PI
 
 GRAIN = 1e-15  # rounding error of the length of a mean unit vector
@@ -97,12 +97,12 @@ class VonMises(Centered, FeatureDistribution):
         return np.asarray(center + rng.vonmises(0.0, np.abs(concentration), shape))
 
     def _entropy(self, center: Array, concentration: Array) -> Array:
-        return LOG_2PI + log_i0_scaled(concentration) + concentration * bessel_lack(concentration)
+        return LOG_2PI + log_i0_scaled(concentration) + concentration * bessel_ratio_complement(concentration)
 
     @property
     def variance(self) -> Array:
         """The circular variance 1 − I₁(κ) / I₀(κ): 0 for one direction, 1 for the uniform distribution."""
-        return bessel_lack(self.concentration)
+        return bessel_ratio_complement(self.concentration)
 
     @property
     def resultant(self) -> Array:
@@ -119,7 +119,7 @@ class VonMises(Centered, FeatureDistribution):
         self._same_shape(other)
         a, b = self.concentration, other.concentration
         turned = 2 * b * bessel_ratio(a) * np.sin(0.5 * (self.center - other.center)) ** 2
-        each = log_i0_scaled(b) - log_i0_scaled(a) + (b - a) * bessel_lack(a) + turned
+        each = log_i0_scaled(b) - log_i0_scaled(a) + (b - a) * bessel_ratio_complement(a) + turned
         return in_units(lone(np.maximum(each, 0.0).sum(axis=-1)), bits)
 
     # --------------------------------------------------------------- learning

@@ -13,7 +13,7 @@ from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.symmetric_distribution import Centered
-from likely.numerics.bessel import bessel_lack, bessel_ratio, log_i0_quotient, log_i0_scaled
+from likely.numerics.bessel import bessel_ratio, bessel_ratio_complement, log_i0_quotient, log_i0_scaled
 from likely.numerics.special import LOG_2PI
 
 DROP = 45.0  # of log p: smaller densities are negligible in an integral
@@ -83,8 +83,8 @@ class VonMisesSum(Centered, ColumnDistribution):
     @property
     def variance(self) -> Array:
         """The circular variance 1 − A(κ) A(c)."""
-        rest = bessel_lack(self.concentration)
-        return np.asarray(rest + bessel_ratio(self.concentration) * bessel_lack(self.belief))
+        rest = bessel_ratio_complement(self.concentration)
+        return np.asarray(rest + bessel_ratio(self.concentration) * bessel_ratio_complement(self.belief))
 
     @property
     def n_parameters(self) -> int:

@@ -32,7 +32,7 @@ MUCH = 3.0  # ratio of rare frames to the expectation above which the level drif
 
 
 def left_out_frames(density: Any, X: Ragged, weight: Any) -> Array:
-    """(3, m): −log P(a frame at least as improbable | past frames), its weight, and its stretch.
+    """(3, m): −log P(a frame at least as improbable | past frames), its weight, and its segment.
 
     Frames are in order of time. Sequences are assigned to folds; a few long ones are split in time if their
     topology lets them begin anywhere. Without a fold, EM is continued from the model of all data. With very many
@@ -56,7 +56,7 @@ def later_half_rate(density: Any, X: Ragged, weight: Any, kept: Array) -> float:
         found = _frame_scores(_judges(density, [_cut_in_time(X, there, w, 1, 2)], JUDGED, _fitted_from_scratch))
     if not enough(found):
         return 0.0
-    return float(found[1] @ (found[0] > quantile(*stretches(kept), TAIL))) / float(found[1].sum())
+    return float(found[1] @ (found[0] > quantile(*segments(kept), TAIL))) / float(found[1].sum())
 
 
 def enough(kept: Array) -> bool:
@@ -64,8 +64,8 @@ def enough(kept: Array) -> bool:
     return min(kept.shape[1], float(kept[1].sum())) >= ENOUGH
 
 
-def stretches(kept: Array) -> tuple[list[Array], Array]:
-    """Novelty scores of each stretch of frames (3, m), and the weight of each stretch."""
+def segments(kept: Array) -> tuple[list[Array], Array]:
+    """Novelty scores of each segment of frames (3, m), and the weight of each segment."""
     parts = np.split(kept, np.flatnonzero(np.diff(kept[2])) + 1, axis=1)
     return [part[0] for part in parts], np.array([part[1, 0] for part in parts])
 
@@ -77,7 +77,7 @@ def drifts(later: float) -> bool:
 
 def independent_frames(kept: Array) -> float:
     """Effective number n / τ of independent frames among the held-out ones (3, m) (`correlation_time`)."""
-    series, w = stretches(kept)
+    series, w = segments(kept)
     return float(w @ [len(x) for x in series]) / correlation_time(series, w)
 
 
@@ -126,15 +126,15 @@ def drift(later: float) -> str:
 
 def _frame_scores(judges: Iterator[tuple[HMM, Ragged, list[int], Array]]) -> Array:
     """(3, m) of held-out frames; empty if no model can be fitted without them."""
-    out, stretch = [np.empty((3, 0))], 0
+    out, segment = [np.empty((3, 0))], 0
     try:
         with warnings_discarded(), one_blas_thread():
             for model, part, entries, w in judges:
                 tails = Ragged.trusted(values=ChainTail(model).along(part), offsets=part.offsets)
                 for u, entry, v in zip(tails, entries, w, strict=True):
                     seen = -np.log(u[entry:][~np.isnan(u[entry:])])
-                    out.append(np.stack([seen, np.full(len(seen), v), np.full(len(seen), float(stretch))]))
-                    stretch += 1
+                    out.append(np.stack([seen, np.full(len(seen), v), np.full(len(seen), float(segment))]))
+                    segment += 1
     except LikelyError:  # too few frames, or a distribution without sampling: thresholds then use the model alone
         return np.empty((3, 0))
     return np.concatenate(out, axis=1)

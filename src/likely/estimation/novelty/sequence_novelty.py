@@ -71,10 +71,12 @@ class OrdinarySequences:
         out = np.zeros((2, len(lengths)))
         for part in np.unique(np.concatenate([low, np.ceil(place).astype(int)])).tolist():
             near = np.abs(place - part) < 1  # linear between neighboring shares
-            out[:, near] += (1.0 - np.abs(place - part))[near] * np.stack(self._along(lengths[near], part))
+            out[:, near] += (1.0 - np.abs(place - part))[near] * np.stack(
+                self._interpolated_in_length(lengths[near], part)
+            )
         return out[0], out[1]
 
-    def _along(self, lengths: Array, part: int) -> tuple[Array, Array]:
+    def _interpolated_in_length(self, lengths: Array, part: int) -> tuple[Array, Array]:
         """The same for one share of missing entries, interpolated in the length."""
         grid = _lengths(float(lengths.min()), float(lengths.max()))
         found = [(length, self._drawn(length, part)) for length in grid]

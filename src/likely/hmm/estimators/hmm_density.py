@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Rows, Seed, SequencesLike, Targets, in_memory
 from likely.core.blocks import Block
-from likely.core.covariates import apart, features, has_covariates, together, with_covariates
+from likely.core.covariates import apart, features, has_covariates, with_covariates, with_optional_covariates
 from likely.core.description import Description
 from likely.core.em_loop import StoppingRule, best_of, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -228,7 +228,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         """
         self._validate_params()
         states = None if states is None else _known_states(states, lengths)
-        X, weight, states = self._with_states(together(X, covariates, lengths), y, sample_weight, states)
+        X, weight, states = self._with_states(
+            with_optional_covariates(X, covariates, lengths), y, sample_weight, states
+        )
         frames = _apart(X)[0]
         with self._named_columns():
             if frames is X:
@@ -655,18 +657,16 @@ class HMMDensity(ChainStarts, DensityEstimator):
             Log-likelihood per sequence.
         """
         check_is_fitted(self)
-        return self.model_.log_prob(self.validate_rows(together(X, covariates, lengths), reset=False))
+        return self.model_.log_prob(self.validate_rows(with_optional_covariates(X, covariates, lengths), reset=False))
 
     def score(
         self, X: Rows, y: Targets | None = None, lengths: ArrayLike | None = None, *,
         covariates: SequencesLike | None = None,
     ) -> float:  # fmt: skip
         """Mean log-likelihood per sequence; `y` is ignored."""
-        return super().score(together(X, covariates, lengths), y)
+        return super().score(with_optional_covariates(X, covariates, lengths), y)
 
-    def predict(
-        self, X: Rows, lengths: ArrayLike | None = None, *, covariates: SequencesLike | None = None
-    ) -> Any:
+    def predict(self, X: Rows, lengths: ArrayLike | None = None, *, covariates: SequencesLike | None = None) -> Any:
         """Viterbi path, in states of the requested topology: (T,) for one sequence, else a Ragged.
 
         Returns
@@ -675,7 +675,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
             States; a Ragged for many sequences.
         """
         check_is_fitted(self)
-        path = self.model_.viterbi(self.validate_rows(together(X, covariates, lengths), reset=False)).states
+        path = self.model_.viterbi(
+            self.validate_rows(with_optional_covariates(X, covariates, lengths), reset=False)
+        ).states
         path = path.map(lambda states: np.where(states < 0, -1, self.topology_.original[states]))
         return path[0] if is_single_sequence(X) and lengths is None else path
 
@@ -691,7 +693,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
             Probabilities of the states; a Ragged for many sequences.
         """
         check_is_fitted(self)
-        probs = self.model_.posterior(self.validate_rows(together(X, covariates, lengths), reset=False), lag)
+        probs = self.model_.posterior(
+            self.validate_rows(with_optional_covariates(X, covariates, lengths), reset=False), lag
+        )
         sums = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
         probs = probs if self.topology_.origin is None else probs.map(lambda p: p @ sums)
         return probs[0] if is_single_sequence(X) and lengths is None else probs
@@ -712,7 +716,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
             Covariates of X, unless X has its own.
         """
         check_is_fitted(self)
-        return self.model_.forecast(self.validate_rows(together(X, past, None), reset=False), steps, covariates)
+        return self.model_.forecast(
+            self.validate_rows(with_optional_covariates(X, past, None), reset=False), steps, covariates
+        )
 
     def impute(self, X: Rows, random_state: Seed = None, *, covariates: SequencesLike | None = None) -> Any:
         """Sequences with missing values imputed: by expectation, or with `random_state` by sampling.
@@ -726,7 +732,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
             return super().impute(X, random_state)
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
-        filled, u = _apart(impute(self.model_, self.validate_rows(together(X, covariates, None), reset=False), rng))
+        filled, u = _apart(
+            impute(self.model_, self.validate_rows(with_optional_covariates(X, covariates, None), reset=False), rng)
+        )
         frames = filled_sequences(self.component_, X if covariates is not None else _apart(X)[0], filled)
         return frames if covariates is not None else _rejoined(frames, u)
 

@@ -21,7 +21,13 @@ def topology_words(estimator: Any) -> str:
     expanded, K = estimator.topology_, int(estimator.topology_.original.max()) + 1
     words = counted(K, "state")
     if expanded.states != K:
-        how = f"order {estimator.order}" if estimator.order > 1 else "durations" if estimator.durations else "its moves"
+        how = (
+            f"order {estimator.order}"
+            if estimator.order > 1
+            else "durations"
+            if estimator.durations
+            else "its topology"
+        )
         words += f" (expanded to {expanded.states} for {how})"
     asked = estimator.topology
     if isinstance(asked, str):
@@ -42,17 +48,25 @@ def states_table(estimator: Any, names: list[str] | None = None, columns: list[s
     counts = np.bincount(topology.original, estimator.stats_.counts, len(names))
     shares = counts / max(counts.sum(), 1e-300)
     constant = topology.origin is None and not model.is_logistic
-    stays = model.mean_durations() if constant else ()
+    durations = model.mean_durations() if constant else ()
     rows = []
     for k, name in enumerate(names):
         first = int(np.flatnonzero(topology.original == k)[0])
-        moves = (float(stays[k]), _transitions_words(model, k, names)) if constant else (None, None)
-        rows.append((clipped(name, 20), float(shares[k]), *moves, model.emission.member(first).location_words(columns)))
-    note = "stay: expected duration in frames; then: most probable next states" if constant else ""
-    return DescriptionTable("states", ("state", "share", "stay", "then", "emits"), rows, FORMATS, "states", note)
+        leaving = (float(durations[k]), _transitions_words(model, k, names)) if constant else (None, None)
+        rows.append(
+            (clipped(name, 20), float(shares[k]), *leaving, model.emission.member(first).location_words(columns))
+        )
+    note = (
+        "occupancy: fraction of the frames; mean duration in frames; next states: the most probable transitions"
+        if constant
+        else ""
+    )
+    return DescriptionTable(
+        "states", ("state", "occupancy", "mean duration", "next states", "emission"), rows, FORMATS, "states", note
+    )
 
 
-FORMATS = {"share": ".1%", "stay": ".3g"}
+FORMATS = {"occupancy": ".1%", "mean duration": ".3g"}
 
 
 def _transitions_words(model: Any, k: int, names: list[str]) -> str:

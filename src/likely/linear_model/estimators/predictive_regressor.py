@@ -16,7 +16,7 @@ from likely.distributions.gaussian.missing_values_em import any_missing
 from likely.estimation.base_estimator import BaseEstimator, RegressorMixin
 from likely.estimation.input_validation import numeric_rows
 from likely.estimation.scikit_learn import validate_data
-from likely.linear_model.gaussian_regression import refuse_gaps
+from likely.linear_model.gaussian_regression import refuse_missing_values
 
 
 class PredictiveRegressor(RegressorMixin, BaseEstimator):
@@ -128,7 +128,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         with np.errstate(all="ignore"):
             phi = np.asarray(self.basis_.design(X), dtype=np.float64)
             if not np.isfinite(phi.sum()):
-                refuse_gaps(X, phi)
+                refuse_missing_values(X, phi)
         return phi
 
     def _marginals(self, X: Any) -> list[Any]:

@@ -88,7 +88,7 @@ class LinearRegressor(PredictiveRegressor):
             table = self._table(X, y, sample_weight, relative_noise, reset=first)
             if first:
                 self.basis_ = table.basis
-                self._told_of_placement(table)
+                self._warn_of_placement(table)
             if any_missing_entries(table.X):
                 remedy = "fill it in (lk.impute), or fit all rows at once"
                 raise DataError(sentence(type(self).__name__, "a stream needs complete rows", "NaN in X", remedy))
@@ -114,7 +114,7 @@ class LinearRegressor(PredictiveRegressor):
             told = f"the condition number {condition:.3g} exceeds {limit:g}, and the {kept} of fit loses digits"
             warn(sentence(type(self).__name__, told, remedy="fit all rows at once, or begin with partial_fit"))
 
-    def _told_of_placement(self, table: Table) -> None:
+    def _warn_of_placement(self, table: Table) -> None:
         if self.basis is not None and table.basis is not self.basis:
             text = f"{type(self.basis).__name__} was placed by the first chunk ({n_rows(table.y)} rows)"
             warn(f"{type(self).__name__}: {text}: give its centers, knots or ranges to be independent of it")

@@ -243,7 +243,7 @@ class MixtureDensity(DensityEstimator):
         out = row_hashes(X) < np.uint64(self.early_stopping * 2.0**64)
         if out.all() or not out.any():
             expected = "early_stopping must leave rows on both sides"
-            raise DataError(sentence(type(self).__name__, expected, f"{int(out.sum())} of {len(out)} set aside"))
+            raise DataError(sentence(type(self).__name__, expected, f"{int(out.sum())} of {len(out)} held out"))
         w = (None, None) if weight is None else (weight[~out], weight[out])
         return X[np.flatnonzero(~out)], w[0], Blocks.of(X[np.flatnonzero(out)], w[1])
 

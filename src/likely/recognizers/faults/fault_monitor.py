@@ -40,13 +40,13 @@ KINDS = (  # memory and size of unknown faults: independent offsets, and persist
 )  # fmt: skip
 ENTRY = 20  # burn-in frames before a held-out part
 SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # tempering factors of the kind of fault
-FAINT = -30.0  # floor of log-posteriors in the log-loss
+LOG_POSTERIOR_FLOOR = -30.0  # floor of log-posteriors in the log-loss
 MUCH = 3.0  # times the stated rate: a supported rate above that gives a warning
 INDEPENDENT = (
-    20  # effective sample size of the slowest motion below which neither its distribution nor the mean is reliable
+    20  # effective sample size of the slowest mode below which neither its distribution nor the mean is reliable
 )
 FEWEST = 20  # frames of normal operation
-SHORTEST = 10  # frames of the longest stretch of a label: two in each held-out part
+SHORTEST = 10  # frames of the longest segment of a label: two in each held-out part
 UNITS = 1e-9  # standard deviation relative to the mean below which a sensor is constant
 
 
@@ -79,7 +79,7 @@ class FaultMonitor(Recognizer):
     cost_missed : float, optional
         Cost per frame of an undetected fault.
     normal : label, default "normal"
-        The label of normal stretches, where labels are given.
+        The label of normal segments, where labels are given.
 
     Attributes
     ----------
@@ -90,11 +90,11 @@ class FaultMonitor(Recognizer):
     false_alarm_rate_ : float
         Share of normal frames in alarm that the held-out parts lead to expect, where costs decide, too.
     later_half_rate_ : float
-        Share of the later halves of normal stretches in which alarms stand when only the earlier halves were learned:
+        Share of the later halves of normal segments in which alarms stand when only the earlier halves were learned:
         if it is above three times the stated rate, the later halves set the threshold, too.
     supported_rate_ : float
         Share of alarms that the frames do not exclude (95 % confidence): by the tail of held-out log-odds, and by
-        simulated frames whose distributions differ from the learned one by its sampling error. Where the slowest motion
+        simulated frames whose distributions differ from the learned one by its sampling error. Where the slowest mode
         leaves fewer than 20 independent frames, it is no less than three divided by their number.
     ridge_ : float
         Ridge penalty of the autoregression, chosen by cross-validation, relative to the variance of a frame.
@@ -139,33 +139,33 @@ class FaultMonitor(Recognizer):
         self, X: SequencesLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
         lengths: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
-        """Fit to stretches X of frames: one array (T, P), or several in a list or a Ragged.
+        """Fit to segments X of frames: one array (T, P), or several in a list or a Ragged.
 
-        `lengths` split one array into stretches.
-        `y` labels stretches, or the rows of one array; None: all is normal. `sample_weight` is one per stretch.
+        `lengths` split one array into segments.
+        `y` labels segments, or the rows of one array; None: all is normal. `sample_weight` is one per segment.
 
         Parameters
         ----------
         y : array-like, optional
-            Label of each stretch, or of each row of one array; None: all is normal.
+            Label of each segment, or of each row of one array; None: all is normal.
         """
         self._check_settings()
         names = _names(X)
-        stretches = _stretches(cut(X, lengths), y, sample_weight, self.normal)
-        normal_stretches = [s for s in stretches if s.label == self.normal]
-        mean, scale, count = _units(normal_stretches)
+        segments = _segments(cut(X, lengths), y, sample_weight, self.normal)
+        normal_segments = [s for s in segments if s.label == self.normal]
+        mean, scale, count = _units(normal_segments)
         self.n_features_in_ = len(mean)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_  # of an earlier fit
-        self.classes_ = np.array(sorted({s.label for s in stretches if s.label != self.normal}, key=str))
+        self.classes_ = np.array(sorted({s.label for s in segments if s.label != self.normal}, key=str))
         varying = scale > 0
-        units = [s._replace(frames=filled((s.frames[:, varying] - mean[varying]) / scale[varying])) for s in stretches]
+        units = [s._replace(frames=filled((s.frames[:, varying] - mean[varying]) / scale[varying])) for s in segments]
         distributions = {label: _learned(units, label) for label in [self.normal, *self.classes_.tolist()]}
         self.ridge_, self.shrunk_ = distributions[self.normal].ridge, distributions[self.normal].shrunk
         watch = self._calibrated(
-            normal_stretches, self._watch(distributions, mean, scale, count), distributions[self.normal]
+            normal_segments, self._watch(distributions, mean, scale, count), distributions[self.normal]
         )
         self.model_ = _calibrated_kinds(watch, units, distributions, self.classes_.tolist())
         self._tell_what_is_supported(drifts=bool(distributions[self.normal].trend.any()))
@@ -181,20 +181,20 @@ class FaultMonitor(Recognizer):
             self.hazard, self.repair, self.unknown if faults else 1.0, 0.0, count,
         )  # fmt: skip
 
-    def _calibrated(self, normal_stretches: Sequence[Stretch], watch: FaultWatch, normal: Chosen) -> FaultWatch:
+    def _calibrated(self, normal_segments: Sequence[Segment], watch: FaultWatch, normal: Chosen) -> FaultWatch:
         """The monitor with tempering and threshold calibrated on held-out parts of the normal frames.
 
         Folds between training frames show stationary behavior, the later halves drift: where there are far too many
         alarms in these, tempering and threshold are calibrated on the later halves, too.
         """
-        w = np.array([s.weight for s in normal_stretches])
-        parts = [_held_out(watch, s.frames, normal.left_out) for s in normal_stretches]
+        w = np.array([s.weight for s in normal_segments])
+        parts = [_held_out(watch, s.frames, normal.left_out) for s in normal_segments]
         shares, odds = _tempered_odds(watch, parts, w)
-        later, later_threshold = self._later_halves(normal_stretches, watch), -np.inf
+        later, later_threshold = self._later_halves(normal_segments, watch), -np.inf
         self.later_half_rate_ = 0.0 if later is None else later.in_alarm
         if later is not None and later.in_alarm > MUCH * self.false_alarm_rate:
             shares = np.minimum(shares, allowed_shares([[z] for z in later.ratios], w))
-            odds = [_odds(watch, shares * np.concatenate(stretch)) for stretch in parts]
+            odds = [_odds(watch, shares * np.concatenate(segment)) for segment in parts]
             later_threshold = quantile([_odds(watch, shares * z) for z in later.ratios], w, self.false_alarm_rate)
         threshold = max(predictive_threshold(odds, w, self.false_alarm_rate), later_threshold)
         if self.cost_false is not None and self.cost_missed is not None:
@@ -202,15 +202,15 @@ class FaultMonitor(Recognizer):
         self.false_alarm_rate_ = exceeding(odds, w, threshold)
         watch = watch.replace(shares=shares, threshold=threshold)
         independent = normal.pairs.pairs * (1.0 - _slowest(watch.normal))
-        by_motion = rule_of_three(independent) if independent < INDEPENDENT else 0.0
+        by_mode = rule_of_three(independent) if independent < INDEPENDENT else 0.0
         held_out = supported_rate(odds, w, threshold)
-        self.supported_rate_ = max(held_out, by_motion, simulated_alarms(watch, normal), self.later_half_rate_)
+        self.supported_rate_ = max(held_out, by_mode, simulated_alarms(watch, normal), self.later_half_rate_)
         return watch
 
-    def _later_halves(self, normal_stretches: Sequence[Stretch], watch: FaultWatch) -> LaterHalves | None:
-        """The later half of each stretch, monitored by a model of the earlier halves; None if there are too few."""
-        early = [s._replace(frames=s.frames[: len(s.frames) // 2]) for s in normal_stretches]
-        lengths, w = [len(s.frames) for s in early], np.array([s.weight for s in normal_stretches])
+    def _later_halves(self, normal_segments: Sequence[Segment], watch: FaultWatch) -> LaterHalves | None:
+        """The later half of each segment, monitored by a model of the earlier halves; None if there are too few."""
+        early = [s._replace(frames=s.frames[: len(s.frames) // 2]) for s in normal_segments]
+        lengths, w = [len(s.frames) for s in early], np.array([s.weight for s in normal_segments])
         if sum(lengths) < FEWEST or max(lengths) < SHORTEST:
             return None
         varying = watch.sensors
@@ -220,7 +220,7 @@ class FaultMonitor(Recognizer):
         first = watch.replace(normal=distribution.distribution)
         shares, odds = _tempered_odds(first, [_held_out(first, s.frames, distribution.left_out) for s in early], w)
         threshold, ratios = predictive_threshold(odds, w, self.false_alarm_rate), []
-        for s, half in zip(normal_stretches, lengths, strict=True):
+        for s, half in zip(normal_segments, lengths, strict=True):
             before = min(half, ENTRY)
             ratios.append(first.ratios_of(s.frames[half - before :])[before:])
         above = sum(v * (_odds(first, shares * z) > threshold).sum() for z, v in zip(ratios, w, strict=True))
@@ -242,28 +242,28 @@ class FaultMonitor(Recognizer):
             warn(f"{ME}: {text}; fit again as time goes on, or remove trends from the sensors first")
             return
         memory = _slowest(self.model_.normal)
-        motion = f"(slowest motion {memory:.2f} per frame)"
+        slowest = f"(slowest mode {memory:.2f} per frame)"
         if self.supported_rate_ > MOST:
             new = max(
                 1.0 - memory, 1.0 / self.model_.learned_from
             )  # share of a frame that is independent of the one before
             needed = float(f"{-np.log(1.0 - CONFIDENCE) / (new * self.false_alarm_rate):.1g}")
-            text = f"{n} support no false-alarm rate at all {motion}: give more of them, at least {needed:,.0f}"
+            text = f"{n} support no false-alarm rate at all {slowest}: give more of them, at least {needed:,.0f}"
             warn(f"{ME}: {text} for {stated}; or remove slow trends from the sensors first")
             return
         limit = f"up to {_percent(self.supported_rate_)} cannot be excluded"
-        text = f"{n} are too few to support a false-alarm rate of {stated}: {limit} {motion}"
+        text = f"{n} are too few to support a false-alarm rate of {stated}: {limit} {slowest}"
         warn(f"{ME}: {text}; give more of them")
 
     # ------------------------------------------------------------------------ use
 
     def watch(self, X: SequencesLike) -> Watched:
-        """Monitor one stretch of frames (T, P): log-odds of a fault, alarms, surprisal in bits, contributions.
+        """Monitor one segment of frames (T, P): log-odds of a fault, alarms, surprisal in bits, contributions.
 
         Parameters
         ----------
         X : array-like (T, P)
-            One stretch of frames; NaN is a missing value.
+            One segment of frames; NaN is a missing value.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class FaultMonitor(Recognizer):
         Parameters
         ----------
         X : array-like (T, P)
-            One stretch of frames; NaN is a missing value.
+            One segment of frames; NaN is a missing value.
 
         Returns
         -------
@@ -314,7 +314,7 @@ class FaultMonitor(Recognizer):
         learned, names = getattr(self, "feature_names_in_", None), _names(X)
         if learned is not None and names is not None and names != list(learned):
             raise DataError(sentence(ME, f"columns must be those of training, {list(learned)}", names, "in this order"))
-        warn_of_uneven([(X, lambda: "the stretch")], ME)
+        warn_of_uneven([(X, lambda: "the segment")], ME)
         x = rows(X.to_numpy() if hasattr(X, "to_numpy") else X, self.n_features_in_, ME)
         refuse_infinite(x, ME)
         return x
@@ -332,7 +332,7 @@ class FaultMonitor(Recognizer):
         text = [
             "a fault monitor of sensors: P(fault), and an alarm by expected cost",
             f"{self.n_features_in_} sensors, {m.learned_from:g} normal frames; "
-            f"slowest motion {_slowest(m.normal):.2f} per frame.",
+            f"slowest mode {_slowest(m.normal):.2f} per frame.",
             f"Alarm above log-odds {m.threshold:.2f}: {_percent(self.false_alarm_rate_)} of normal frames held out.",
             *self._support(),
             f"Known faults: {', '.join(map(str, self.classes_.tolist())) or 'none'}.",
@@ -387,7 +387,7 @@ class FaultMonitor(Recognizer):
             raise DataError(sentence(ME, "the fitted attributes must be consistent", type(m).__name__))
 
 
-class Stretch(NamedTuple):
+class Segment(NamedTuple):
     """Consecutive frames (T, P), their label and weight."""
 
     frames: Array
@@ -396,9 +396,9 @@ class Stretch(NamedTuple):
 
 
 class LaterHalves(NamedTuple):
-    """Later halves of normal stretches, monitored by a model of the earlier halves."""
+    """Later halves of normal segments, monitored by a model of the earlier halves."""
 
-    ratios: list[Array]  # log-likelihood ratios (T, J + K), faults against normal, for each stretch
+    ratios: list[Array]  # log-likelihood ratios (T, J + K), faults against normal, for each segment
     in_alarm: float  # share of frames above the threshold that the earlier halves have set
 
 
@@ -418,24 +418,24 @@ def _names(X: Any) -> list[str] | None:
     return [str(c) for c in first.columns] if hasattr(first, "columns") else None
 
 
-def _stretches(X: Any, y: Any, sample_weight: Any, normal: Any) -> list[Stretch]:
+def _segments(X: Any, y: Any, sample_weight: Any, normal: Any) -> list[Segment]:
     if hasattr(X, "to_numpy"):
-        warn_of_uneven([(X, lambda: "the stretch")], ME)
+        warn_of_uneven([(X, lambda: "the segment")], ME)
         X = X.to_numpy()
     if isinstance(X, np.ndarray) and X.ndim == 2 and y is not None and len(y) == len(X):
         X, y = _cut(X, np.asarray(y))
     listed = [rows(x, None, ME) for x in Ragged.of(X)]
     labels = [normal] * len(listed) if y is None else list(np.asarray(y, dtype=object))
     if len(labels) != len(listed):
-        remedy = "for lengths of stretches write lengths=" if len(listed) == 1 else ""
-        raise ShapeError(sentence(ME, f"y must have one label per stretch ({len(listed)})", len(labels), remedy))
+        remedy = "for lengths of segments write lengths=" if len(listed) == 1 else ""
+        raise ShapeError(sentence(ME, f"y must have one label per segment ({len(listed)})", len(labels), remedy))
     w = weights(sample_weight, len(listed), ME)
     if w is not None and w.ndim != 1:
-        raise ShapeError(sentence(ME, "sample_weight must be one per stretch", w.shape))
+        raise ShapeError(sentence(ME, "sample_weight must be one per segment", w.shape))
     for x in listed:
         refuse_infinite(x, ME)
     sized = zip(listed, labels, np.ones(len(listed)) if w is None else w, strict=True)
-    out = [Stretch(x, label, float(v)) for x, label, v in sized if v > 0 and len(x)]
+    out = [Segment(x, label, float(v)) for x, label, v in sized if v > 0 and len(x)]
     if sum(len(s.frames) for s in out if s.label == normal) < FEWEST:
         remedy = f"give more of them, or name their label: normal={normal!r} here"
         raise DataError(sentence(ME, f"at least {FEWEST} frames of normal operation are needed", "fewer", remedy))
@@ -443,7 +443,7 @@ def _stretches(X: Any, y: Any, sample_weight: Any, normal: Any) -> list[Stretch]
         longest = max(len(s.frames) for s in out if s.label == label)
         if longest < SHORTEST:
             remedy = "dynamics are learned from consecutive frames; leave the label out, or give more of it"
-            raise DataError(sentence(ME, f"{label!r} needs a stretch of {SHORTEST} frames and more", longest, remedy))
+            raise DataError(sentence(ME, f"{label!r} needs a segment of {SHORTEST} frames and more", longest, remedy))
     return out
 
 
@@ -453,10 +453,10 @@ def _cut(X: Array, y: Any) -> tuple[list[Array], list[Any]]:
     return [X[a:b] for a, b in pairwise(edges)], [y[a] for a in edges[:-1]]
 
 
-def _units(normal_stretches: Sequence[Stretch]) -> tuple[Array, Array, float]:
+def _units(normal_segments: Sequence[Segment]) -> tuple[Array, Array, float]:
     """Mean and standard deviation of each sensor (0 for constant ones), and the number of frames."""
-    x = np.concatenate([s.frames for s in normal_stretches])
-    w = np.concatenate([np.full(len(s.frames), s.weight) for s in normal_stretches])
+    x = np.concatenate([s.frames for s in normal_segments])
+    w = np.concatenate([np.full(len(s.frames), s.weight) for s in normal_segments])
     observed = ~np.isnan(x)
     total = w @ observed
     if not (total > 0).all():
@@ -476,7 +476,7 @@ def _units(normal_stretches: Sequence[Stretch]) -> tuple[Array, Array, float]:
     return mean, scale, float(w.sum())
 
 
-def _learned(units: Sequence[Stretch], label: Any) -> Chosen:
+def _learned(units: Sequence[Segment], label: Any) -> Chosen:
     own = [s for s in units if s.label == label]
     return chosen([s.frames for s in own], np.array([s.weight for s in own]))
 
@@ -485,8 +485,8 @@ def _learned(units: Sequence[Stretch], label: Any) -> Chosen:
 
 
 def _tempered_odds(watch: FaultWatch, parts: Sequence[Sequence[Array]], w: Array) -> tuple[Array, list[Array]]:
-    """Tempering factors that held-out parts[stretch][part] allow, and the log-odds of each stretch."""
-    odds = [_odds(watch, np.concatenate(stretch)) for stretch in tempered(parts, w)]
+    """Tempering factors that held-out parts[segment][part] allow, and the log-odds of each segment."""
+    odds = [_odds(watch, np.concatenate(segment)) for segment in tempered(parts, w)]
     return allowed_shares(parts, w), odds
 
 
@@ -501,7 +501,7 @@ def _slowest(distribution: SensorDynamics) -> float:
 
 
 def _held_out(watch: FaultWatch, x: Array, left_out: list[SensorDynamics]) -> list[Array]:
-    """Log-likelihood ratios (T_k, J + K) of the parts of a normal stretch, each by a model fitted without it.
+    """Log-likelihood ratios (T_k, J + K) of the parts of a normal segment, each by a model fitted without it.
 
     Burn-in frames precede each part, as in a stream.
     """
@@ -515,7 +515,7 @@ def _held_out(watch: FaultWatch, x: Array, left_out: list[SensorDynamics]) -> li
 
 
 def _calibrated_kinds(
-    watch: FaultWatch, units: Sequence[Stretch], distributions: dict[Any, Chosen], labels: list[Any]
+    watch: FaultWatch, units: Sequence[Segment], distributions: dict[Any, Chosen], labels: list[Any]
 ) -> FaultWatch:
     """Choose the tempering of the kind of fault by the log-loss of held-out parts of known faults."""
     if len(labels) < 1:
@@ -532,7 +532,8 @@ def _calibrated_kinds(
             ):
                 ratios = _ratios(watch, part, k, distribution)
                 loss -= [
-                    s.weight * float(np.maximum(one.kinds_of(ratios)[:, 1 + k], FAINT).sum()) for one in candidates
+                    s.weight * float(np.maximum(one.kinds_of(ratios)[:, 1 + k], LOG_POSTERIOR_FLOOR).sum())
+                    for one in candidates
                 ]
     return candidates[int(np.argmin(loss))]
 

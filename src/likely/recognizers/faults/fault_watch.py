@@ -277,7 +277,7 @@ class FaultWatch(Value):
         return out
 
     def ratios_of(self, y: Any) -> Array:
-        """Log-likelihood ratios (T, J + K) of the frames of one stretch, faults against normal."""
+        """Log-likelihood ratios (T, J + K) of the frames of one segment, faults against normal."""
         belief, out = self.initial_belief(), np.empty((len(y), len(self.shares)))
         for t, frame in enumerate(y):
             x, _ = self._units(frame)
@@ -312,7 +312,7 @@ class FaultWatch(Value):
         return np.concatenate([[1.0 - belief.fault], belief.fault * np.exp(belief.log_kinds)])
 
     def run(self, y: Any, belief: FaultBelief | None = None) -> Watched:
-        """Monitor a stretch of frames (T, P), from the beginning or from a belief state."""
+        """Monitor a segment of frames (T, P), from the beginning or from a belief state."""
         results: list[tuple[Any, ...]] = []
         for frame in rows(y, len(self.mean), ME):
             belief, log_prob = self.update(self.initial_belief() if belief is None else self.predict(belief), frame)

@@ -179,7 +179,7 @@ class PairStats(NamedTuple):
 
     @classmethod
     def of(cls, x: Array, weight: float = 1.0) -> PairStats:
-        """Statistics of one complete stretch (T, p)."""
+        """Statistics of one complete segment (T, p)."""
         both = np.hstack([x[:-1], x[1:]])
         return cls(weight * len(both), weight * both.sum(axis=0), weight * both.T @ both, weight * len(x),
                    weight * x.sum(axis=0), weight * x.T @ x)  # fmt: skip
@@ -239,12 +239,12 @@ class Chosen(NamedTuple):
     trend: Array  # (p,): whitened errors after as many frames again, if their trend continues; 0 if not significant
 
 
-def chosen(stretches: Sequence[Array], weights: Array) -> Chosen:
+def chosen(segments: Sequence[Array], weights: Array) -> Chosen:
     """Choose ridge and shrinkage by cross-validation in time; the noise is scaled to the held-out errors.
 
     Parameters fitted to n frames predict these better than new ones: held-out errors include the parameter uncertainty.
     """
-    cut = [np.array_split(x, PARTS) for x in stretches]
+    cut = [np.array_split(x, PARTS) for x in segments]
     folds = [_sum([(c[k], w) for c, w in zip(cut, weights, strict=True)]) for k in range(PARTS)]
     without_fold = [reduce(PairStats.plus, [one for j, one in enumerate(folds) if j != k]) for k in range(PARTS)]
     tried = {
@@ -254,25 +254,25 @@ def chosen(stretches: Sequence[Array], weights: Array) -> Chosen:
     }
     ridge, shrunk = max(tried, key=lambda pair: tried[pair].log_prob)
     noise_factor = tried[ridge, shrunk].noise_factor
-    pairs = _sum(list(zip(stretches, weights, strict=True)))
+    pairs = _sum(list(zip(segments, weights, strict=True)))
     left_out = [_rescaled(learned(one, ridge, shrunk), noise_factor) for one in without_fold]
     distribution = _rescaled(learned(pairs, ridge, shrunk), noise_factor)
-    return Chosen(distribution, left_out, ridge, shrunk, pairs, _trend(distribution, stretches, weights))
+    return Chosen(distribution, left_out, ridge, shrunk, pairs, _trend(distribution, segments, weights))
 
 
-def _trend(distribution: SensorDynamics, stretches: Sequence[Array], weights: Array) -> Array:
+def _trend(distribution: SensorDynamics, segments: Sequence[Array], weights: Array) -> Array:
     """Extrapolated trend of whitened errors (p,) after as many frames again; 0 where it is not significant.
 
     Without a trend, Σ t u_t / √Σ t² of whitened errors u at centered times t is standard normal, its square χ² (p).
-    With many stretches the trend is not extrapolated: each may begin as all of them do.
+    With many segments the trend is not extrapolated: each may begin as all of them do.
     """
     products, squares = np.zeros(distribution.dim), TINY
-    for x, w in zip(stretches, weights, strict=True):
+    for x, w in zip(segments, weights, strict=True):
         t = np.arange(len(x) - 1.0) - 0.5 * (len(x) - 2)
         products, squares = products + w * (t @ distribution.white(x[:-1], x[1:])), squares + float(w * (t @ t))
-    if len(stretches) >= PARTS or chdtrc(distribution.dim, products @ products / squares) > CHANCE:
+    if len(segments) >= PARTS or chdtrc(distribution.dim, products @ products / squares) > CHANCE:
         return np.zeros(distribution.dim)
-    return np.asarray(max(map(len, stretches)) * products / squares)
+    return np.asarray(max(map(len, segments)) * products / squares)
 
 
 def _sum(parts: Sequence[tuple[Array, Any]]) -> PairStats:

@@ -229,7 +229,7 @@ class DataAssociation(Value):
             return belief if inputs is None else self._moved_to(belief, inputs)
         if inputs is not None:
             raise DomainError(sentence(ME, "times need a model in continuous time", type(self.model).__name__))
-        return self._moved(belief, self.model, belief.moment)
+        return self._predicted(belief, self.model, belief.moment)
 
     def _moved_to(self, belief: TrackBelief, time: float) -> TrackBelief:
         (t,) = moments([time], ME).tolist()
@@ -237,9 +237,9 @@ class DataAssociation(Value):
             return belief.replace(moment=t)
         if t < belief.moment:
             raise DataError(sentence(ME, f"times must not fall: the belief is of {belief.moment:g}", f"{t:g}"))
-        return self._moved(belief, self.model.at([belief.moment, t]), t)
+        return self._predicted(belief, self.model.at([belief.moment, t]), t)
 
-    def _moved(self, belief: TrackBelief, model: Any, moment: float | None) -> TrackBelief:
+    def _predicted(self, belief: TrackBelief, model: Any, moment: float | None) -> TrackBelief:
         states = tuple(model.predict(state) for state in belief.states)
         here = np.arange(len(states))
         return belief.replace(

@@ -174,7 +174,7 @@ def numbers(c: ClusterStudy) -> Markup:
         "bic": "the lowest BIC", "held-out": "the held-out likelihood",
         "prior": "a sparse prior",
     }[choice.by]  # fmt: skip
-    lead = f"Three criteria; the number was chosen by {words}. Where they disagree, the number is not clear-cut."
+    lead = f"Three criteria; the number was chosen by {words}. Where they disagree, the number is ambiguous."
     above = np.asarray(choice.bic, dtype=np.float64)
     pictures = [
         figure(number_curve(choice.numbers, above - np.nanmin(above), choice.best["bic"], "BIC above its minimum"),

@@ -18,7 +18,7 @@ from likely.report.study import ColumnFacts, Study
 MOST_COLUMNS = 60
 MOST_RIDGES = 8
 MOST_BINS = 30
-MOST_WORDS = 60  # columns set aside, or hazards, that are listed
+MOST_WORDS = 60  # columns excluded, or warnings, that are listed
 
 
 def data(study: Study, lead: str = "", each: str = "class") -> Markup:
@@ -53,7 +53,7 @@ def _frames(study: Study) -> str:
 
 def _unlabeled(study: Study) -> str:
     n = study.rows_unlabeled
-    return f"{counted(n, study.unit)} without a label {'was' if n == 1 else 'were'} set aside." if n else ""
+    return f"{counted(n, study.unit)} without a label {'was' if n == 1 else 'were'} excluded." if n else ""
 
 
 def chosen_columns(study: Study) -> Sequence[ColumnFacts]:
@@ -138,26 +138,26 @@ def _class_legend(study: Study, each: str = "class") -> Markup:
 def aside(study: Study) -> Markup:
     """Columns that no model saw, and warnings."""
     if study.unit == "recording":
-        return section("aside", "Cautions", "", _hazards(study.hazards))
+        return section("aside", "Warnings", "", _warnings(study.warnings))
     content: list[object] = []
-    if study.set_aside:
-        pairs = ([clipped(name, 60), clipped(reason, 200)] for name, reason in study.set_aside[:MOST_WORDS])
+    if study.excluded:
+        pairs = ([clipped(name, 60), clipped(reason, 200)] for name, reason in study.excluded[:MOST_WORDS])
         content.append(table(["Column", "Reason"], pairs, label="Excluded columns"))
-        content.append(_left_out(len(study.set_aside)))
+        content.append(_left_out(len(study.excluded)))
     else:
         content.append(tag("p", "No column was excluded."))
-    content.append(tag("h3", "Cautions"))
-    content.append(_hazards(study.hazards))
+    content.append(tag("h3", "Warnings"))
+    content.append(_warnings(study.warnings))
     return section(
-        "aside", "Excluded columns and cautions", "Columns that the model does not use, and warnings.", *content
+        "aside", "Excluded columns and warnings", "Columns that the model does not use, and warnings.", *content
     )
 
 
-def _hazards(hazards: Sequence[str]) -> Markup:
-    if not hazards:
+def _warnings(warnings: Sequence[str]) -> Markup:
+    if not warnings:
         return tag("p", "None.")
-    shown = tag("ul", *(tag("li", clipped(words, 600)) for words in hazards[:MOST_WORDS]), class_="hazards")
-    return join([shown, _left_out(len(hazards))])
+    shown = tag("ul", *(tag("li", clipped(words, 600)) for words in warnings[:MOST_WORDS]), class_="warnings")
+    return join([shown, _left_out(len(warnings))])
 
 
 def _left_out(n: int) -> Markup | str:

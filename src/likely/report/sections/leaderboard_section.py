@@ -78,12 +78,12 @@ def _measure(c: Contender, by: str) -> float:
 
 
 def _scale(order: Sequence[Contender]) -> Scale:
-    ends = [(c.behind, _reach(c)) for c in order if c.behind is not None and math.isfinite(c.behind)]
+    ends = [(c.difference, _reach(c)) for c in order if c.difference is not None and math.isfinite(c.difference)]
     return whisker_scale([v - r for v, r in ends], [v + r for v, r in ends])
 
 
 def _reach(c: Contender) -> float:
-    return c.behind_se if c.behind_se is not None and math.isfinite(c.behind_se) else 0.0
+    return c.difference_se if c.difference_se is not None and math.isfinite(c.difference_se) else 0.0
 
 
 def _lines(order: Sequence[Contender], scale: Scale, study: Study) -> Iterator[list[object]]:
@@ -119,11 +119,11 @@ def _give_or_take(c: Contender) -> str:
 
 
 def _drawn(c: Contender, scale: Scale, by: str) -> object:
-    if c.behind is None or not math.isfinite(c.behind):
+    if c.difference is None or not math.isfinite(c.difference):
         return ""
     tied = "tied with the best" if c.ties else "not tied"
-    label = f"{c.name}: {by} above the best by {number(c.behind)}, standard error {number(_reach(c))}; {tied}"
-    return whisker(c.behind, c.behind - _reach(c), c.behind + _reach(c), scale, label, shaded=bool(c.ties))
+    label = f"{c.name}: {by} above the best by {number(c.difference)}, standard error {number(_reach(c))}; {tied}"
+    return whisker(c.difference, c.difference - _reach(c), c.difference + _reach(c), scale, label, shaded=bool(c.ties))
 
 
 def _error(c: Contender) -> Markup:

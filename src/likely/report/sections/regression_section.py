@@ -88,7 +88,7 @@ def real_data(r: RegressionStudy) -> Markup:
     study = r.study
     known = f"{counted(study.rows, study.unit)} with a known “{clipped(study.target, 60)}”"
     known += f", {counted(len(study.columns), 'column')} used."
-    left = f" {counted(study.rows_unlabeled, study.unit)} without one set aside." if study.rows_unlabeled else ""
+    left = f" {counted(study.rows_unlabeled, study.unit)} without one excluded." if study.rows_unlabeled else ""
     lead = f"{known}{left} Histograms compare rows with a low, middle and high target."
     return data(study, lead, "third of the target")
 

@@ -72,12 +72,12 @@ def best_single(e: Evaluation) -> tuple[int, float]:
 
 
 def _right_words(e: Evaluation) -> str:
-    """Right, wrong and passed on, which together are all rows; an interval where nothing is passed on."""
+    """Fractions right, wrong and not classified, which add up to all rows; an interval if all are classified."""
     if not may_refuse(e) or e.unclassified.value == 0:
         return f"{percent(1 - e.error.value)} of {e.unit}s correctly ({_interval(1 - e.error.high, 1 - e.error.low)})"
     kept = 1 - e.unclassified.value
     wrong = 0.0 if e.error_of_accepted is None else kept * e.error_of_accepted.value
-    what = "rejects" if only_refuses(e) else "passes on"
+    what = "rejects" if only_refuses(e) else "decides otherwise for"
     return (
         f"{percent(kept - wrong)} of {e.unit}s correctly and {percent(wrong)} wrongly, and {what} {percent(1 - kept)}"
     )

@@ -20,7 +20,7 @@ from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value, fill_cache
 from likely.core.warnings import warnings_discarded
 from likely.numerics import covariance_roots
-from likely.numerics.sde_discretization import Motion
+from likely.numerics.sde_discretization import Discretizer
 from likely.statespace.continuous.observation_times import clock, clocks, is_one_clock, moments, steps_between
 from likely.statespace.continuous.sde_models import SDEModels
 from likely.statespace.continuous.timed_belief import TimedBelief
@@ -165,13 +165,13 @@ class LinearSDE(SDEModels, Value):
         return lambda i: self._discrete(*(M[which[times_of.offsets[i] : times_of.offsets[i + 1]]] for M in moves))
 
     @cached_property
-    def _motion(self) -> Motion:
-        return Motion.of(self.drift, self.diffusion)
+    def _discretizer(self) -> Discretizer:
+        return Discretizer.of(self.drift, self.diffusion)
 
     def _discretized(self, steps: Array) -> tuple[Array, Array, Array]:
         """Transition matrices, process covariances and their roots per step."""
         with np.errstate(over="ignore", invalid="ignore"):
-            A, Q, U = self._motion.over(steps, root=True)
+            A, Q, U = self._discretizer.over(steps, root=True)
         bad = ~(np.isfinite(A) & np.isfinite(Q)).all(axis=(1, 2))
         if bad.any():
             expected = "an unstable drift must not overflow within a step"

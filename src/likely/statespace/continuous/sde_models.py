@@ -13,7 +13,7 @@ from likely.core.docstrings import complete
 from likely.core.errors import DomainError, sentence
 from likely.numerics.lyapunov import solve_continuous_lyapunov
 from likely.statespace.linear.structural_models import count, covariance_of, real, variance, with_initial
-from likely.statespace.linear.sums_of_models import beside, blocks, check_addable, joined_initial, kron
+from likely.statespace.linear.sums_of_models import blocks, check_addable, concatenated, joined_initial, kron
 
 
 @complete
@@ -247,7 +247,7 @@ def _added(a: Any, b: Any) -> Any:
     return type(a)(
         drift=blocks(a.drift, b.drift),
         diffusion=blocks(a.diffusion, b.diffusion),
-        observation=beside(a.observation, b.observation),
+        observation=concatenated(a.observation, b.observation),
         observation_covariance=a.observation_covariance + b.observation_covariance,
         **joined_initial(a, b),
     )

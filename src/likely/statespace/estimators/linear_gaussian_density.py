@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Rows, Seed, SequencesLike, Targets
 from likely.core.blocks import Block
-from likely.core.covariates import COVARIATES, frames_of, n_covariates, table, together
+from likely.core.covariates import COVARIATES, frames_of, n_covariates, table, with_optional_covariates
 from likely.core.description import Description
 from likely.core.em_loop import StoppingRule, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -158,7 +158,7 @@ class LinearGaussianDensity(DensityEstimator):
         It goes on to the same bits where EM is alone, and in its first ten passes; later to the same maximum.
         """
         self._validate_params()
-        rows, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=True, y=y)
+        rows, weight = self.checked_rows(with_optional_covariates(X, inputs, lengths), sample_weight, reset=True, y=y)
         self._refuse_nothing(rows)
         learner = self._initial_model(rows, weight)
         self.structure_ = learner.structure
@@ -231,7 +231,7 @@ class LinearGaussianDensity(DensityEstimator):
             self.is_online_ = True
             return self
         self._validate_params()
-        rows, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=False, y=y)
+        rows, weight = self.checked_rows(with_optional_covariates(X, inputs, lengths), sample_weight, reset=False, y=y)
         self._refuse_nothing(rows)
         return self._adopt(one_step(self, rows, weight))
 
@@ -354,25 +354,23 @@ class LinearGaussianDensity(DensityEstimator):
     def _answer(self, verb: str, X: Any, inputs: Any, lengths: Any, **how: Any) -> Any:
         """Result of the model for the sequences; for one sequence, that of one."""
         check_is_fitted(self)
-        rows = self.validate_rows(together(X, inputs, lengths), reset=False)
+        rows = self.validate_rows(with_optional_covariates(X, inputs, lengths), reset=False)
         one = lengths is None and is_single_sequence(X)
         return getattr(self.model_, verb)(rows[0] if one and len(rows) else rows, **how)
 
     # -------------------------------------------------------------------- prediction
 
-    def score_samples(
-        self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None
-    ) -> Array:
+    def score_samples(self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None) -> Array:
         """Log-likelihood per sequence (n,)."""
         check_is_fitted(self)
-        return self.model_.log_prob(self.validate_rows(together(X, inputs, lengths), reset=False))
+        return self.model_.log_prob(self.validate_rows(with_optional_covariates(X, inputs, lengths), reset=False))
 
     def score(
         self, X: Rows, y: Targets | None = None, inputs: SequencesLike | None = None,
         lengths: ArrayLike | None = None,
     ) -> float:  # fmt: skip
         """Mean log-likelihood per sequence; `y` is ignored."""
-        return super().score(together(X, inputs, lengths), y)
+        return super().score(with_optional_covariates(X, inputs, lengths), y)
 
     def predict(self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None) -> Any:
         """Smoothed signal E[C x + G u | whole sequence] per frame: (T, p), or a Ragged.
@@ -383,7 +381,7 @@ class LinearGaussianDensity(DensityEstimator):
             The signal; a Ragged for many sequences.
         """
         check_is_fitted(self)
-        rows = self.validate_rows(together(X, inputs, lengths), reset=False)
+        rows = self.validate_rows(with_optional_covariates(X, inputs, lengths), reset=False)
         signal = Ragged.trusted(values=self._signal(self.model_.smooth(rows).mean, rows), offsets=rows.offsets)
         return signal[0] if lengths is None and is_single_sequence(X) else signal
 
@@ -436,7 +434,7 @@ class LinearGaussianDensity(DensityEstimator):
         """
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
-        rows = self.validate_rows(together(X, inputs, None), reset=False)
+        rows = self.validate_rows(with_optional_covariates(X, inputs, None), reset=False)
         return self.decode_rows(imputed(self.model_, rows, None, rng), X)
 
     def sample(
@@ -461,7 +459,7 @@ class LinearGaussianDensity(DensityEstimator):
             Standard errors by parameter name.
         """
         check_is_fitted(self)
-        rows, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=False)
+        rows, weight = self.checked_rows(with_optional_covariates(X, inputs, lengths), sample_weight, reset=False)
         s = self.structure_
         return standard_errors(self.model_, rows, s.learn, s.form, weight=weight, prior=self.prior_)
 
@@ -475,10 +473,12 @@ class LinearGaussianDensity(DensityEstimator):
             "learned": ", ".join(learn) or "nothing", "parameters": self.learned_model_.n_parameters,
             **goodness(self), "prior": prior_words(self.prior_), **convergence(self),
         }  # fmt: skip
-        notes = ["States are hidden: standard_errors(X) gives errors of what was learned, from the curvature of log p."]
+        notes = [
+            "States are hidden: standard_errors(X) gives standard errors of the estimates, from the curvature of log p."
+        ]
         if "observation" in learn and {"transition", "process_covariance"} & set(learn):
-            free = "States that are free can be turned and scaled without a change of log p"
-            notes.append(f"{free}: fewer parameters are determined than are counted, so AIC and BIC ask too much.")
+            free = "Unconstrained states can be rotated and scaled without a change of log p"
+            notes.append(f"{free}: fewer parameters are determined than are counted, so AIC and BIC penalize too much.")
         rows = [row for name in learn for row in entry_rows(self.model_, name)]
         title = f"{type(self).__name__}: {type(self.model_).__name__}"
         return Description(title, (), facts, [parameter_table(rows, level)], notes, [self.model_.describe()])

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Rows, Seed, SequencesLike, Targets
 from likely.core.blocks import Block, Blocks
-from likely.core.covariates import frames_of, n_covariates, together
+from likely.core.covariates import frames_of, n_covariates, with_optional_covariates
 from likely.core.description import Description
 from likely.core.em_loop import StoppingRule, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -167,7 +167,7 @@ class SwitchingDensity(DensityEstimator):
             Known regimes, one number per frame, −1 where unknown.
         """
         self._validate_params()
-        rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=True)
+        rows, weight = self._training_sequences(X, y, sample_weight, inputs, lengths, reset=True)
         frames = frames_of(rows)
         with np.errstate(all="ignore"):  # overflow is reported by messages
             first = self._first_model(frames, weight, n_covariates(rows))
@@ -191,7 +191,7 @@ class SwitchingDensity(DensityEstimator):
             self.is_online_ = True
             return self
         self._validate_params()
-        rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=False)
+        rows, weight = self._training_sequences(X, y, sample_weight, inputs, lengths, reset=False)
         with np.errstate(all="ignore"):
             report = one_step(self, rows, weight)
         return self._adopt(replace(report, model=report.model.model))
@@ -257,9 +257,11 @@ class SwitchingDensity(DensityEstimator):
 
     # ------------------------------------------------------------------- border
 
-    def _seen(self, X: Any, y: Any, weight: Any, inputs: Any, lengths: Any, reset: bool) -> tuple[Ragged, Any]:
+    def _training_sequences(
+        self, X: Any, y: Any, weight: Any, inputs: Any, lengths: Any, reset: bool
+    ) -> tuple[Ragged, Any]:
         """Training sequences with their inputs, and weights."""
-        rows = self.validate_rows(together(X, inputs, lengths), reset=reset)
+        rows = self.validate_rows(with_optional_covariates(X, inputs, lengths), reset=reset)
         self._check_y(y, rows)
         if weight is not None:
             weight = row_weights(weight, rows)
@@ -277,7 +279,7 @@ class SwitchingDensity(DensityEstimator):
     def _ready(self, X: Any, inputs: Any, lengths: Any) -> Ragged:
         """Sequences with their inputs for prediction."""
         check_is_fitted(self)
-        return self.validate_rows(together(X, inputs, lengths), reset=False)
+        return self.validate_rows(with_optional_covariates(X, inputs, lengths), reset=False)
 
     # --------------------------------------------------------- inside another model
 
@@ -336,9 +338,7 @@ class SwitchingDensity(DensityEstimator):
 
     # -------------------------------------------------------------------- in use
 
-    def score_samples(
-        self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None
-    ) -> Array:
+    def score_samples(self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None) -> Array:
         """Approximate log-likelihood per sequence (n,)."""
         return self.model_.log_prob(self._ready(X, inputs, lengths))
 

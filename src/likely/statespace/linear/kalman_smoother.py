@@ -24,7 +24,7 @@ def smooth_part(
     from likely.statespace.linear import _loops as kalman
 
     m, filtered = model.matrices, filter_part(model, series)
-    refuse_unknown(filtered, series, before)
+    refuse_undetermined_initial_state(filtered, series, before)
     F, d = filtered.means.shape
     out, cov, lag = np.empty((F, d)), np.empty((F, d, d)), np.empty((F if lag_one else 0, d, d))
     left = ~smooth_short(m, series, filtered, out, cov, lag)
@@ -68,7 +68,7 @@ def _smooth_unstable(model: Any, series: Series, filtered: FilterOutput, out: Ar
             loop_for(kalman.smooth_diffuse_pass, model, len(part.y))(*frames, *diffuse, *back, *to)
 
 
-def refuse_unknown(filtered: FilterOutput, series: Series, before: int) -> None:
+def refuse_undetermined_initial_state(filtered: FilterOutput, series: Series, before: int) -> None:
     """Refuse sequences whose observations do not determine the diffuse initial state: they cannot be smoothed."""
     never = np.flatnonzero((filtered.diffuse_end == np.diff(series.offsets)) & (np.diff(series.offsets) > 0))
     if len(never):

@@ -155,12 +155,12 @@ def _counts(coordinates: Coordinates, stats: LinearStats) -> Array:
 
 def _gradient(coordinates: Coordinates, j: int, by: float, collect: Callable[[Any], LinearStats]) -> Array:
     """The gradient along all directions, one step away in direction j."""
-    at = coordinates.model.replace(**_moved(coordinates, j, by))
+    at = coordinates.model.replace(**_stepped_parameters(coordinates, j, by))
     found = gradients(at, collect(at))
-    return np.concatenate([_along(piece, at, found) for piece in coordinates.pieces])
+    return np.concatenate([_piece_gradient(piece, at, found) for piece in coordinates.pieces])
 
 
-def _along(piece: Any, at: Any, found: dict[str, Array]) -> Array:
+def _piece_gradient(piece: Any, at: Any, found: dict[str, Array]) -> Array:
     gradient = found[_of(piece)]
     if isinstance(piece, VarianceScales) and gradient.ndim == 0:  # from d/d log scale to d/d scale
         first = np.flatnonzero(piece.base)[0]
@@ -175,7 +175,7 @@ def _of(piece: Any) -> str:
     return getattr(piece, "name", None) or getattr(piece, "names", ("initial_mean",))[0]
 
 
-def _moved(coordinates: Coordinates, j: int, by: float) -> dict[str, Array]:
+def _stepped_parameters(coordinates: Coordinates, j: int, by: float) -> dict[str, Array]:
     """Parameters of the model after a straight step in direction j."""
     k = int(np.searchsorted(coordinates.edges, j, side="right")) - 1
     piece, i = coordinates.pieces[k], j - int(coordinates.edges[k])

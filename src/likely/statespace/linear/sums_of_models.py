@@ -54,12 +54,12 @@ def structural_components(result: Any, *parts: Any) -> list[Signal]:
 
 def _signal(part: Any, mean: Any, covariance: Any, at: slice) -> Signal:
     if not isinstance(mean, Ragged):
-        return Signal(*_seen(part.observation, mean[:, at], covariance[:, at, at]))
-    each = [_seen(part.observation, m[:, at], P[:, at, at]) for m, P in zip(mean, covariance, strict=True)]
+        return Signal(*_observed_moments(part.observation, mean[:, at], covariance[:, at, at]))
+    each = [_observed_moments(part.observation, m[:, at], P[:, at, at]) for m, P in zip(mean, covariance, strict=True)]
     return Signal(Ragged.from_list([m for m, _ in each]), Ragged.from_list([P for _, P in each]))
 
 
-def _seen(C: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
+def _observed_moments(C: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
     C = C[: len(mean)] if C.ndim == 3 else C
     return (C @ mean[:, :, None])[:, :, 0], observed_covariance(C, covariance)
 
@@ -113,8 +113,8 @@ def joined_inputs(a: Any, b: Any) -> dict[str, Array]:
     if len(widths) > 1:
         expected = "parts of a sum get the same inputs, so they must have the same number of them"
         raise ShapeError(sentence("sum", expected, sorted(widths)))
-    found = {"control": np.concatenate(together(*control), axis=-2)} if control else {}
-    return found | ({"feedthrough": np.add(*together(*feed))} if feed else {})
+    found = {"control": np.concatenate(broadcast_in_time(*control), axis=-2)} if control else {}
+    return found | ({"feedthrough": np.add(*broadcast_in_time(*feed))} if feed else {})
 
 
 def _pair(x: Array | None, y: Array | None, rows: int, others: int) -> tuple[Array, ...]:
@@ -127,7 +127,7 @@ def _pair(x: Array | None, y: Array | None, rows: int, others: int) -> tuple[Arr
     return x, y
 
 
-def together(x: Array, y: Array) -> tuple[Array, Array]:
+def broadcast_in_time(x: Array, y: Array) -> tuple[Array, Array]:
     """Two matrices broadcast to a common time axis, if one varies with time."""
     if x.ndim == y.ndim == 3 and len(x) != len(y):
         expected = "time-varying parts of a sum must have the same number of frames"
@@ -142,7 +142,7 @@ def blocks(x: Array, y: Array) -> Array:
     >>> blocks(np.ones((1, 1)), np.full((1, 2), 3.0)).tolist()
     [[1.0, 0.0, 0.0], [0.0, 3.0, 3.0]]
     """
-    x, y = together(x, y)
+    x, y = broadcast_in_time(x, y)
     (r, c), (s, e) = x.shape[-2:], y.shape[-2:]
     out = np.zeros((*x.shape[:-2], r + s, c + e))
     out[..., :r, :c], out[..., r:, c:] = x, y
@@ -154,9 +154,9 @@ def kron(x: Any, y: Any) -> Array:
     return np.asarray(np.kron(x, y), dtype=np.float64)
 
 
-def beside(x: Array, y: Array) -> Array:
+def concatenated(x: Array, y: Array) -> Array:
     """[x, y], per frame if one varies with time."""
-    return np.concatenate(together(x, y), axis=-1)
+    return np.concatenate(broadcast_in_time(x, y), axis=-1)
 
 
 def check_addable(a: Any, b: Any) -> None:
@@ -176,8 +176,8 @@ def added(a: Any, b: Any) -> Any:
     return type(a)(
         transition=blocks(a.transition, b.transition),
         process_covariance=blocks(a.process_covariance, b.process_covariance),
-        observation=beside(a.observation, b.observation),
-        observation_covariance=np.add(*together(a.observation_covariance, b.observation_covariance)),
+        observation=concatenated(a.observation, b.observation),
+        observation_covariance=np.add(*broadcast_in_time(a.observation_covariance, b.observation_covariance)),
         **joined_initial(a, b),
         **joined_inputs(a, b),
     )

@@ -109,7 +109,7 @@ class GaussianFilter:
 
     def _predicted(self, mean: Array, root: Array, t: int, u: Any) -> tuple[Array, Array]:
         """Predicted mean and root at frame t."""
-        linearized = self._moved(mean, root, t, u)
+        linearized = self._linearized_transition(mean, root, t, u)
         return frozen(turned(linearized.mean, self.wrap_state)), linearized.root
 
     def _updated(self, mean: Array, root: Array, t: int, y: Array, at: Index, u: Any) -> tuple[Array, Array, float]:
@@ -118,7 +118,7 @@ class GaussianFilter:
         found = self._conditioned(mean, root, t, y, some, u)
         return frozen(turned(found.mean, self.wrap_state)), found.root, found.log_prob
 
-    def _moved(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
+    def _linearized_transition(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
         linearized = self.linearize(mean, root, self._transition, t, u)
         if len(linearized.mean) != len(mean):
             expected = f"the transition must give states of {len(mean)} columns"
@@ -308,7 +308,7 @@ class GaussianFilter:
 
     def corrected(self, belief: StateBelief, later: StateBelief, u: Any) -> tuple[StateBelief, Array]:
         """RTS step: smoothed belief of frame t from that of frame t + 1, and the smoother gain."""
-        linearized = self._moved(belief.mean, belief.root, int(belief.time) + 1, u)
+        linearized = self._linearized_transition(belief.mean, belief.root, int(belief.time) + 1, u)
         S, C, rest = joint(linearized, belief.root)
         gain = backward_gain(S, C)
         mean = belief.mean + turned(later.mean - linearized.mean, self.wrap_state) @ gain

@@ -8,7 +8,9 @@ from likely.core.arrays import Array, all_finite
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.statespace.nonlinear.function_arguments import named
 
-BESIDE = 1e-4  # step in standard deviations: truncation 1e-9, rounding 1e-12 if functions vary on the belief's scale
+JACOBIAN_STEP = (
+    1e-4  # step in standard deviations: truncation 1e-9, rounding 1e-12 if functions vary on the belief's scale
+)
 GRAIN = float(np.finfo(np.float64).eps)  # relative resolution of the state
 CLOSEST = 256  # smallest step in units of the resolution: Jacobians to some thousandths if a belief is very narrow
 
@@ -19,7 +21,7 @@ def steps(x: Array, spread: Array) -> Array:
     Truncation grows as (h / spread)², rounding falls as grain / h: both are equal at h³ = grain · spread².
     """
     grain = GRAIN * np.abs(x)
-    h = np.maximum(np.maximum(BESIDE * spread, np.cbrt(grain * spread) * np.cbrt(spread)), CLOSEST * grain)
+    h = np.maximum(np.maximum(JACOBIAN_STEP * spread, np.cbrt(grain * spread) * np.cbrt(spread)), CLOSEST * grain)
     return np.where(h > 0, h, 1e-6)
 
 

@@ -158,7 +158,7 @@ def _on_support(mean: Array, root: Array, linearized: Linear, innovation: Array)
     covariance, (size, grain) = linearized.root.T @ linearized.root, linearized.sizes()
     known = np.sqrt(covariance.diagonal()) <= grain
     covariance[known], covariance[:, known] = 0.0, 0.0
-    flat = spd.degenerate(covariance)
+    flat = spd.rank_deficient_factor(covariance)
     with np.errstate(over="ignore", invalid="ignore"):
         if flat is None or flat.outside_range(innovation[None], size + np.abs(linearized.mean))[0]:
             return _unchanged(mean, root)

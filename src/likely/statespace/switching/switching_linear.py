@@ -454,7 +454,7 @@ def simulate(model: Any, n: int, rng: Generator, length: Any, inputs: Any) -> tu
     for t in range(int(lengths.max(initial=0))):
         at = offsets[:-1][lengths > t] + t
         z[at] = _next(model.initial[None] if not t else model.transition[z[at - 1]], rng.random(len(at)))
-        x[at] = _moved(model, z[at], x[at - 1] if t else None, None if u is None else u[at], rng)
+        x[at] = _sample_next_states(model, z[at], x[at - 1] if t else None, None if u is None else u[at], rng)
     _observe(model, z, x, y, u, rng)
     return Ragged(z, offsets), Ragged(x, offsets), Ragged(y, offsets)
 
@@ -465,7 +465,7 @@ def _next(distributions: Array, u: Array) -> Index:
     return np.asarray((u[:, None] >= reach).sum(axis=1))
 
 
-def _moved(model: Any, z: Index, before: Array | None, u: Array | None, rng: Generator) -> Array:
+def _sample_next_states(model: Any, z: Index, before: Array | None, u: Array | None, rng: Generator) -> Array:
     s, noise = model.stack, rng.standard_normal((len(z), model.states))
     if before is None:
         return np.asarray(s.m[z] + np.einsum("ni,nij->nj", noise, s.U[z]))

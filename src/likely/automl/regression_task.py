@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.automl.candidates import Candidate
-from likely.automl.model_comparison import Comparable, Standing, clusters_of, compete, tested_splits
+from likely.automl.model_comparison import CandidateResult, Comparable, clusters_of, compare_candidates, tested_splits
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
 from likely.decision.point_estimates import point_estimate
@@ -26,7 +26,7 @@ from likely.model_selection.splits import Split
 
 
 @dataclass(frozen=True)
-class RegressionField(Comparable):
+class RegressionTask(Comparable):
     """Rows with real targets. The density of a tested row is that of the residuals of the other folds about it."""
 
     X: Any  # a data frame
@@ -48,7 +48,7 @@ class RegressionField(Comparable):
     def of(
         cls, X: Any, y: Array, cv: Any, *, groups: Any = None, time: Any = None, seed: int = 0,
         weight: Array | None = None, **more: Any,
-    ) -> RegressionField:  # fmt: skip
+    ) -> RegressionTask:  # fmt: skip
         """Rows with the splits of `cv` (see `make_splits`)."""
         rows = Columns(x=equal_rows(X), y=y)  # equal rows differ by their y, and are dealt in any order alike
         labels = np.zeros(len(y), dtype=np.intp)
@@ -81,7 +81,7 @@ class RegressionField(Comparable):
             point_estimate(predictive, self.loss, over=self.over, under=self.under), self.y[rows], **self._loss
         )
 
-    def standing(self, candidate: Candidate, answers: Array, seconds: float) -> Standing:
+    def result(self, candidate: Candidate, answers: Array, seconds: float) -> CandidateResult:
         """The result of a candidate: each row under the residuals of the other folds."""
         at = self.tested
         weight = None if self.weight is None else self.weight[at]
@@ -95,10 +95,10 @@ class RegressionField(Comparable):
         found = {"level": self.level, **self._loss, **more}
         if not calibrate:
             evaluation = RegressionEvaluation.of(self._predictive(answers[at], None), self.y[at], **found)
-            return Standing(candidate, evaluation, seconds)
+            return CandidateResult(candidate, evaluation, seconds)
         center, scale = answers[at].T
         evaluation = with_residuals_of_others(center, scale, self.y[at], **found)
-        return Standing(candidate, evaluation, seconds, map=residuals_about(center, scale, self.y[at], weight))
+        return CandidateResult(candidate, evaluation, seconds, map=residuals_about(center, scale, self.y[at], weight))
 
     @property
     def _loss(self) -> dict[str, Any]:
@@ -117,6 +117,8 @@ def residuals_of(estimator: Any, X: Any, y: Array, weight: Any = None, cv: Any =
     if len(y) < 2:
         return None
     w = None if weight is None else np.asarray(weight, dtype=np.float64)
-    field = RegressionField.of(X, y, cv, weight=w)
-    found: ResidualDistribution = compete(field, [Candidate("own", "the model", "", 0, estimator)]).winner.map
+    field = RegressionTask.of(X, y, cv, weight=w)
+    found: ResidualDistribution = compare_candidates(
+        field, [Candidate("own", "the model", "", 0, estimator)]
+    ).winner.map
     return found
