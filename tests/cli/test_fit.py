@@ -366,7 +366,7 @@ def test_class_frequencies_alone_are_no_result(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "likely.automl.model_comparison._run_split",
         lambda field, candidate, split: (
-            run_split(field, candidate, split)._replace(log_posterior=None, failure="too odd")
+            run_split(field, candidate, split)._replace(answers=None, failure="too odd")
             if candidate.key != "prior"
             else run_split(field, candidate, split)
         ),

@@ -33,9 +33,9 @@ from likely.model_selection.splits import Split, fold_of, make_splits
 class Comparable:
     """Base of the data of a comparison: what is tested, by which models, and how a model of a split answers.
 
-    `ComparisonTask` is of classes, `RegressionTask` of numbers. A kind defines what estimators are fitted to (`targets`),
-    what is kept of each tested row (`answers`), the result of a candidate (`result`), the loss of answers (`losses_of`),
-    and its measures: `MEASURES` by name, of which `tie_breaker` decides among those tied in the first.
+    `ComparisonTask` is of classes, `RegressionTask` of numbers. A kind defines what estimators are fitted to
+    (`targets`), what is kept of each tested row (`answers`), the result of a candidate (`result`), the loss of answers
+    (`losses_of`), and its measures: `MEASURES` by name, of which `tie_breaker` decides among those tied in the first.
     """
 
     X: Any
