@@ -529,6 +529,25 @@ def regimes_of_a_pump() -> None:
     plot_regimes(run, y[0], names=["calm", "wild"], truth=z[0]).figure.savefig(STATIC / "regimes.png", dpi=130)
 
 
+def predictive_bands() -> None:
+    """A noisy sine, and Bayesian regressions on three bases."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.random(25))[:, None]
+    t = np.sin(2 * np.pi * x[:, 0]) + 0.25 * rng.standard_normal(25)
+    new = np.linspace(x.min(), x.max(), 300)[:, None]
+    with themed() as plt:
+        figure, axes = plt.subplots(1, 3, figsize=(11, 3.5), layout="constrained", sharey=True)
+        for ax, degree, color in zip(axes, (1, 3, 15), PALETTE, strict=False):
+            m = lk.BayesianLinearRegression(lk.basis.OrthogonalPolynomial(degree)).fit(x, t)
+            ax.fill_between(new[:, 0], *m.interval(new, 0.9), color=color, alpha=0.18, lw=0)
+            ax.plot(new, m.predict(new), color=color)
+            ax.plot(new, np.sin(2 * np.pi * new), color=INK, lw=1, ls=":")
+            ax.scatter(x, t, 14, color=INK, zorder=3)
+            ax.set(xlabel="x", ylabel="y" if degree == 1 else "", ylim=(-2, 2),
+                   title=f"degree {degree}: log evidence {m.log_evidence_:.1f}")  # fmt: skip
+        figure.savefig(STATIC / "regression.png", dpi=130)
+
+
 def crossing_lines() -> None:
     """Two regressions found among unlabeled rows, and predictive densities."""
     import matplotlib.pyplot as plt
@@ -748,6 +767,7 @@ if __name__ == "__main__":
     robot()
     volatility()
     regimes_of_a_pump()
+    predictive_bands()
     crossing_lines()
     growth_and_recession()
     clutter()
