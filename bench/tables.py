@@ -37,7 +37,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 import likely as lk
-from likely.automl.model_comparison import compete, from_all_rows
+from likely.automl.model_comparison import compare_candidates, from_all_rows
 from likely.automl.table_classifier import TableClassifier, arranged_schema
 from likely.cli.fitting.fit_job import Job
 from likely.cli.fitting.fit_run import prepared
@@ -220,7 +220,7 @@ def chosen_from(X: pl.DataFrame, y: Any, cost: Any) -> dict[str, Any]:
     table = Table.of(X.with_columns(pl.Series("the label", y)), target="the label")
     field, candidates, *_ = prepared(TableData(Job((), "the label", baselines=False), table))
     field = replace(field, cost=None if cost is None else Cost.of(cost, field.classes))
-    contest = compete(field, candidates, jobs=1)
+    contest = compare_candidates(field, candidates, jobs=1)
     simplest = min((s for s in contest.standings if "cost" in s.ties), key=lambda s: s.candidate.rank)
     schema = arranged_schema(table.schema())
 

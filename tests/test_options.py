@@ -50,7 +50,7 @@ def fitted(name: str, **setting: Any) -> Any:
 
 CLASSIFIERS = (
     *("BayesClassifier", "FisherDiscriminant", "KNeighborsClassifier", "NearestCentroidClassifier", "NaiveBayes"),
-    "PriorClassifier",
+    "PriorClassifier", "TableClassifier",
 )
 WALK = lk.LinearGaussian(
     transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]],
@@ -96,6 +96,7 @@ def calibrated() -> Any:
 RECIPES: dict[str, Callable[..., Any]] = {
     "NaiveBayes": naive,
     "BayesClassifier.decide": lambda **s: fitted("BayesClassifier").decide(REAL, **s),
+    "TableClassifier.decide": lambda **s: fitted("TableClassifier").decide(REAL, **s),
     **{
         f"{name}.with_class_prior": lambda name=name, **s: fitted(name).with_class_prior(**s)
         for name in ("BayesClassifier", "FisherDiscriminant", "KNeighborsClassifier")

@@ -100,7 +100,7 @@ def two_groups() -> pl.DataFrame:
         lk.AgglomerativeClustering(2),
         ("2 clusters of 100 rows, ward linkage", "60.0%", "heights of the last merges"),
     ),
-    (lk.PCA(2), ("2 components of 3 columns, fitted to 100 rows", "of the variance", "together", "width")),
+    (lk.PCA(2), ("2 components of 3 columns, fitted to 100 rows", "of the variance", "cumulative", "width")),
     (lk.MixtureDensity(None, 2, random_state=0), ("a mixture of 2 components: full Gaussian", "0.6000", "depth")),
     (lk.MixtureClusterer(None, 2, random_state=0), ("a mixture of 2 components", "0.4000", "BIC")),
 ])  # fmt: skip

@@ -171,7 +171,7 @@ def test_the_loss_decides_what_is_minimized(tmp_path):
     assert "asymmetric loss (3 per unit too high, 1 per unit too low)" in done.stderr
     np.testing.assert_allclose(model.decide({"x": X}), model.quantiles({"x": X}, 0.25)[0])
     done, _ = fitted(tmp_path, {"x": X, "y": Y}, "--models", "linear,mean", "--choose-by", "interval-score")
-    assert "has an interval score of" in done.stderr and "behind: interval-score" in done.stderr
+    assert "has an interval score of" in done.stderr and "difference: interval-score" in done.stderr
 
 
 @pytest.mark.slow

@@ -8,14 +8,24 @@ from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline
 
 import likely as lk
+from likely.automl.encoded_regressor import EncodedRegressor
 from likely.core.description import Code, Description, DescriptionTable
 from likely.io import model_files, registry
-from tests.io.examples import ESTIMATORS, SEQUENCE_ESTIMATORS, VALUES, jumps, known_trend, table
+from tests.io.examples import (
+    ESTIMATORS,
+    SEQUENCE_ESTIMATORS,
+    VALUES,
+    jumps,
+    known_trend,
+    switching_regression,
+    table,
+)
 
 
 def recordings() -> list[np.ndarray]:
@@ -23,6 +33,7 @@ def recordings() -> list[np.ndarray]:
     return [np.sin(2 * np.pi * pitch * t) * np.hanning(len(t)) for pitch in (300, 900, 310, 890, 290, 910)]
 
 
+FRAME = pl.DataFrame(table(), schema=["a", "b"])
 OTHERS: dict[str, Callable[[], Any]] = {
     "k-means": lambda: lk.KMeans(2, random_state=0).fit(table()),
     "hierarchy": lambda: lk.AgglomerativeClustering(2).fit(table()),
@@ -33,6 +44,9 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "tracker": lk.Tracker,
     "spoken words": lambda: lk.speech.SpokenWords(2, 1, max_iter=2).fit(recordings(), ["low", "high"] * 3),
     "conformal": lambda: lk.ConformalRegressor(Ridge()).fit(table(), table()[:, 0]),
+    "switching regression": switching_regression,
+    "mixture of regressions": lambda: lk.linear_model.MixtureRegression(1).fit(table(), table()[:, 0]),
+    "encoded regression": lambda: EncodedRegressor(lk.LinearRegression()).fit(FRAME, table()[:, 0]),
     "not fitted": lambda: lk.BayesClassifier(lk.GaussianDensity("pooled")),
 }
 MODELS = [item for some in (VALUES, ESTIMATORS, SEQUENCE_ESTIMATORS, OTHERS) for item in some.items()]

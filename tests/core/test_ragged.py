@@ -237,7 +237,7 @@ def test_what_is_no_sequences_is_reported_in_words(x, kind, told):
     [
         (np.zeros((5, 2)), [2, 2], "add up to the number of frames, 5, got 4"),
         (np.zeros(5), [6, -1], "negative"),
-        (np.zeros(5), [2.5, 2.5], "whole"),
+        (np.zeros(5), [2.5, 2.5], "integers"),
         (np.zeros(5), 5, "one per sequence"),
         (np.zeros((2, 3, 1)), [4, 1], "up to 3"),
         (np.zeros((2, 3, 1)), [3], "2 numbers"),

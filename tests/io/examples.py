@@ -24,6 +24,7 @@ from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.distributions.statistics.weighted_values import weighted_values
 from likely.linear_model.least_squares import RegressionStats, gram_of_rows
 from likely.mixture.fixed_weights import FixedWeights
+from likely.model_selection.residual_distribution import ResidualDistribution, ResidualPredictive
 from likely.recognizers.faults.sensor_dynamics import SensorDynamics
 from likely.recognizers.tracking.data_association import DataAssociation
 from likely.statespace.linear.linear_em import ConstrainedLinearGaussian
@@ -723,6 +724,15 @@ def regression_stats(members: int | None = None) -> Any:
     return regression(members).collect(table()[:, 0], table())
 
 
+def residuals() -> Any:
+    return ResidualDistribution.of(np.linspace(-1.0, 1.0, 21))
+
+
+def switching_regression() -> Any:
+    y = np.repeat([0.0, 3.0, 0.0], 10) + 0.1 * np.sin(np.arange(30.0))
+    return lk.linear_model.SwitchingRegression(2, random_state=0, max_iter=3, tol=1e9).fit(y)
+
+
 def gram() -> Any:
     return gram_of_rows(np.column_stack([np.ones(40), table()]), None)
 
@@ -741,6 +751,11 @@ REGRESSIONS: dict[str, Callable[[], Any]] = {
     "coefficients": lambda: lk.priors.CoefficientsGivenNoise(np.zeros(3), 2.0, 0.5).update(regression_stats()),
     "coefficients and noise": lambda: regression(2).weak_prior(regression_stats(2)).update(regression_stats(2)),
     "regression predictive": lambda: lk.priors.CoefficientsGivenNoise(np.zeros(3), 2.0, 0.5).predictive(),
+    "residuals": residuals,
+    "residual predictive": lambda: ResidualPredictive([10.0, 20.0], [1.0, 2.0], residuals()),
+    "switching regression": lambda: switching_regression().regimes_,
+    "switching regression statistics": lambda: switching_regression().stats_,
+    "switching regression prior": lambda: switching_regression().prior_,
 }
 
 VALUES = {**DISTRIBUTIONS, **PRIORS, **STATS, **COSTS, **CHAINS, **STATES, **REGIMES, **TRACKS, **BASES, **REGRESSIONS}

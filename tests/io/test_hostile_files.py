@@ -34,6 +34,7 @@ from likely.core import declared
 from likely.core.errors import LikelyError
 from likely.core.value import Value
 from likely.io import container, model_files, registry
+from likely.model_selection.residual_distribution import ResidualDistribution, ResidualPredictive
 from likely.statespace.linear.linear_structure import Structure
 from tests.io.examples import DISTRIBUTIONS, ESTIMATORS, SEQUENCE_ESTIMATORS, VALUES, available
 
@@ -445,6 +446,10 @@ def survive(thing: Any) -> None:
             survive_as_live(thing.model)
         elif isinstance(getattr(thing, "components", thing), CONDITIONAL):
             survive_as_regression(thing)
+        elif isinstance(thing, ResidualDistribution | ResidualPredictive):
+            assert np.isfinite(thing.quantile(0.5)).all()
+        elif isinstance(thing, lk.linear_model.MarkovSwitchingRegression):
+            assert thing.hmm.states >= thing.states
         elif hasattr(type(thing), "log_prob"):
             thing.sample(2, rng)
             assert len(thing.log_prob(rows_like(thing))) == 2

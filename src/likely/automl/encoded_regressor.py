@@ -292,7 +292,8 @@ class EncodedRegressor(RegressorMixin, BaseEstimator):
         inner.feature_names_in_ = np.array(named, dtype=object)
         note = "columns of numbers are standardized, indicators of levels centered"
         note += f"; functions are the {axes} principal axes of {int(self.kept_.sum()):,} columns" if axes else ""
-        return inner.describe().plus(notes=[note])
+        found = inner.describe()
+        return found.plus(title=f"EncodedRegressor: {found.title}", notes=[note])
 
     # -------------------------------------------------------------------- files
 

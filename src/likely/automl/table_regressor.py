@@ -242,7 +242,7 @@ class TableRegressor(RegressorMixin, TableModel):
         if not hasattr(self, "regressor_"):
             return super().describe()
         found, card = self.regressor_.describe(), self.card
-        text = [f"model: {found.title}"]
+        text = [f"model: {found.title.removeprefix('EncodedRegressor: ')}"]
         if card:
             learned = f"learned from {', '.join(card['source'])}: {card['rows']:,} rows, target {card['target']}"
             text = [learned, card["verdict"], f"{text[0]} ({card['what'].rstrip('.')})"]

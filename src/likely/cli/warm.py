@@ -226,7 +226,7 @@ def _level() -> Any:
 
 
 def _switching() -> None:
-    """Switching linear-Gaussian models."""
+    """Switching linear-Gaussian models, and Markov-switching regressions."""
     import numpy as np
 
     import likely as lk
@@ -238,6 +238,7 @@ def _switching() -> None:
         model.collect([y]),
         list(lk.follow(model, y)),
         lk.statespace.RaoBlackwellizedFilter(model, 3).run(y),
+        lk.linear_model.SwitchingRegression(2, random_state=0, max_iter=2, tol=1e9).fit(np.repeat([0.0, 3.0, 1.0], 9)),
     )
 
 

@@ -392,7 +392,7 @@ def test_products_lose_no_more_than_the_probabilities_do(kind):
 def test_fractions_are_reported_once(distribution):
     x, told = (
         np.array([[1.0, 0.5, 2.0], [2.0, 1.0, 0.25]]),
-        f"{distribution.__name__}: columns 1 and 2 are not all whole",
+        f"{distribution.__name__}: columns 1 and 2 are not all integers",
     )
     for rows in (x, sp.csr_array(x)):
         for verb in (

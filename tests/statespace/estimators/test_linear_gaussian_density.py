@@ -434,9 +434,9 @@ def test_a_summary_says_what_was_learned():
     est = LinearGaussianDensity(mover(), ["observation_covariance"]).fit(tracks(3))
     told = str(est.summary())
     assert "observation_covariance[0, 0]" in told and "parameters      3" in told and "standard_errors" in told
-    assert "turned and scaled" not in told
+    assert "rotated and scaled" not in told
     free = str(LinearGaussianDensity(n_states=2).fit(tracks(3)).summary())
-    assert "parameters      21" in free and "turned and scaled" in free  # 4 + 6 + 3 + 3 + 2 + 3
+    assert "parameters      21" in free and "rotated and scaled" in free  # 4 + 6 + 3 + 3 + 2 + 3
 
 
 @pytest.mark.slow
